@@ -1,0 +1,2 @@
+//! The sayso command.
+fn main() {}

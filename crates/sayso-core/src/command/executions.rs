@@ -1,0 +1,97 @@
+//! The commands on executions.
+
+use super::apply::{Decided, Stop, Work};
+use super::{Reply, View, Write};
+use crate::error::Error;
+use crate::event::{EventBody, NewEvent};
+use crate::execution::{Execution, Outcome};
+use crate::id::ExecutionId;
+use crate::json::Json;
+use crate::principal::{Channel, Principal};
+use crate::round::{Failure, Status};
+
+/// Ends `execution` in place and leaves the event; the caller writes the row.
+pub(super) fn end<V: View>(work: &mut Work<V>, execution: &mut Execution, outcome: Outcome) {
+    work.event(NewEvent {
+        at: work.now,
+        execution_id: Some(execution.id),
+        round_id: None,
+        principal: None,
+        channel: None,
+        body: EventBody::ExecutionState { outcome: outcome.as_str().to_owned() },
+    });
+    execution.finished_at = Some(work.now);
+    execution.outcome = Some(outcome);
+}
+
+fn ended<V: View>(work: &mut Work<V>, mut execution: Execution, outcome: Outcome) -> Decided<V> {
+    end(work, &mut execution, outcome);
+    work.writes.push(Write::Execution(Box::new(execution.clone())));
+    Ok(Reply::Execution(Box::new(execution)))
+}
+
+pub(super) fn finish<V: View>(
+    work: &mut Work<V>,
+    id: ExecutionId,
+    outcome: &Outcome,
+    result: Option<&Json>,
+) -> Decided<V> {
+    let execution = work.execution(id)?;
+    if execution.outcome.is_some() {
+        return Err(Error::conflict("the execution has finished already").into());
+    }
+    if let Some(result) = result {
+        work.writes.push(Write::Result { execution: id, result: result.clone() });
+    }
+    ended(work, execution, outcome.clone())
+}
+
+pub(super) fn mark_collected<V: View>(work: &mut Work<V>, id: ExecutionId) -> Decided<V> {
+    let mut execution = work.execution(id)?;
+    if execution.collected_at.is_none() {
+        execution.collected_at = Some(work.now);
+        work.writes.push(Write::Execution(Box::new(execution.clone())));
+    }
+    Ok(Reply::Execution(Box::new(execution)))
+}
+
+/// An execution whose worker is gone: what it waited on cannot be recovered; one that waited on nothing is lost.
+pub(super) fn orphan<V: View>(work: &mut Work<V>, id: ExecutionId, owner: &str) -> Decided<V> {
+    let execution = work.execution(id)?;
+    if execution.outcome.is_some() {
+        return Ok(Reply::Execution(Box::new(execution)));
+    }
+    if execution.owner.as_deref() != Some(owner) {
+        return Err(Error::conflict("another worker holds the execution").into());
+    }
+    let alive = work.view.owner(owner).map_err(Stop::Read)?.is_some_and(|until| work.now < until);
+    if alive {
+        return Err(Error::conflict("the worker lives").into());
+    }
+    if work.view.unfinished_rounds(id).map_err(Stop::Read)?.is_empty() {
+        return ended(work, execution, Outcome::Lost);
+    }
+    Err(Error::conflict("the execution has unfinished rounds; they decide how it ends").into())
+}
+
+pub(super) fn cancel<V: View>(work: &mut Work<V>, id: ExecutionId, by: &Principal) -> Decided<V> {
+    let mut execution = work.execution(id)?;
+    match execution.outcome {
+        Some(Outcome::Cancelled) => return Ok(Reply::Execution(Box::new(execution))),
+        Some(_) => return Err(Error::conflict("the execution has finished already").into()),
+        None => {}
+    }
+    for round in work.view.unfinished_rounds(id).map_err(Stop::Read)? {
+        if round.status != Status::Pending {
+            continue;
+        }
+        let next = round.failed(Failure::new(Failure::CANCELLED, "the execution was cancelled"), work.now);
+        work.writes.push(Write::Round(Box::new(next.clone())));
+        work.writes.push(Write::EraseRequestState(next.id));
+        let body = EventBody::Failed { code: Failure::CANCELLED.to_owned() };
+        work.round_event(&next, Some((by, Channel::Service)), body);
+    }
+    execution.pending_inputs = 0;
+    execution.pending_approvals = 0;
+    ended(work, execution, Outcome::Cancelled)
+}

@@ -1,0 +1,451 @@
+//! Commands: what can be done to stored state. A store loads what a command touches, lets [`apply`] decide, and writes
+//! what it says, all in one transaction; it never knows what a transition means.
+
+mod apply;
+mod credentials;
+mod executions;
+mod rounds;
+
+pub use apply::apply;
+
+use crate::error::Error;
+use crate::event::NewEvent;
+use crate::execution::{Execution, ExecutionKind, Outcome};
+use crate::id::{ExecutionId, RoundId, TokenId};
+use crate::json::Json;
+use crate::principal::{Channel, Principal, PrincipalKind};
+use crate::round::{Claim, Delivery, Digest, FailureRequest, Fence, FenceToken, OperationKind, Round, Submission};
+use crate::time::UnixMs;
+
+/// The execution a new round belongs to.
+#[derive(Debug, Clone)]
+pub enum RoundExecution {
+    /// One that runs already, started by the same principal.
+    Existing(ExecutionId),
+    /// A new one, stored in the same transaction.
+    New {
+        /// Its id.
+        id: ExecutionId,
+        /// What kind of run it is.
+        kind: ExecutionKind,
+        /// Whether it is started only for this round and ends with it.
+        ends_with_round: bool,
+    },
+}
+
+/// What a stored round says of its creation: compared when the same creation is repeated.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Creation {
+    /// The key it was created under, scoped to the principal.
+    pub key: String,
+    /// The hash of everything that was asked.
+    pub fingerprint: [u8; 32],
+}
+
+/// A round to be stored. Its requests have been checked; they travel as the text that will be kept.
+#[derive(Debug, Clone)]
+pub struct NewRound {
+    /// Its id.
+    pub id: RoundId,
+    /// The execution it belongs to.
+    pub execution: RoundExecution,
+    /// The operation that asks; by default the execution's only one.
+    pub logical_operation_id: String,
+    /// The server that asks.
+    pub server: String,
+    /// Tool, prompt or resource.
+    pub operation_kind: OperationKind,
+    /// Its name.
+    pub operation_name: String,
+    /// Who asks.
+    pub asked_by: Principal,
+    /// Live (then with a fence) or resumable (then without).
+    pub delivery: Delivery,
+    /// The opener of a live round.
+    pub fence: Option<Fence>,
+    /// Until when an answer is accepted.
+    pub deadline: Option<UnixMs>,
+    /// How many rounds the operation may have.
+    pub limit: u32,
+    /// The digest of the requests.
+    pub digest: Digest,
+    /// Whether a call waits for a verdict in it.
+    pub has_approval: bool,
+    /// The wire form of the requests, kept byte for byte.
+    pub requests: Json,
+    /// The calls that this round may be about, as shown to the person.
+    pub calls: Json,
+    /// Opaque state the asker wants back; erased when the round is finished.
+    pub request_state: Option<String>,
+    /// For a creation that may be repeated.
+    pub creation: Option<Creation>,
+}
+
+/// A credential's row; the secret itself is nowhere.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Token {
+    /// Its id.
+    pub id: TokenId,
+    /// What it is for.
+    pub use_: TokenUse,
+    /// Whom it speaks for.
+    pub principal: Principal,
+    /// SHA-256 of the secret.
+    pub hash: [u8; 32],
+    /// When it was made.
+    pub created_at: UnixMs,
+    /// From when it is no longer good.
+    pub expires_at: Option<UnixMs>,
+    /// When it was revoked or used up.
+    pub revoked_at: Option<UnixMs>,
+}
+
+/// What a credential is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TokenUse {
+    /// The API and the command line.
+    Api,
+    /// A one-time link to the inbox.
+    Login,
+    /// A browser's session.
+    Session,
+}
+
+impl TokenUse {
+    /// The word used in stores.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Api => "api",
+            Self::Login => "login",
+            Self::Session => "session",
+        }
+    }
+    /// The use that `word` names.
+    pub fn parse(word: &str) -> Option<Self> {
+        [Self::Api, Self::Login, Self::Session].into_iter().find(|kind| kind.as_str() == word)
+    }
+}
+
+impl Token {
+    /// Whether it is good at `now`.
+    pub fn is_good(&self, now: UnixMs) -> bool {
+        self.revoked_at.is_none() && self.expires_at.is_none_or(|until| now < until)
+    }
+    /// The kind of caller it speaks for.
+    pub fn kind(&self) -> PrincipalKind {
+        self.principal.kind
+    }
+}
+
+/// One change. Everything random or timed in it was drawn outside; "now" is the store's.
+#[derive(Debug, Clone)]
+pub enum Command {
+    /// Stores a question (`create_round`).
+    CreateRound(Box<NewRound>),
+    /// Accepts an answer (`submit_responses`): the only door through which one enters.
+    Submit {
+        /// The round.
+        round: RoundId,
+        /// The answer's frame.
+        submission: Box<Submission>,
+        /// Keys in the round's order, their actions, and whether each is an approval.
+        verdicts: Vec<Verdict>,
+        /// The map as submitted, in wire form.
+        submitted: Json,
+        /// The map as it takes effect.
+        effective: Json,
+    },
+    /// Leaves an event about an answer that was refused before it reached the writer.
+    RecordRefusal {
+        /// The round.
+        round: RoundId,
+        /// Who tried.
+        principal: Principal,
+        /// By which surface.
+        channel: Channel,
+        /// The error's code.
+        code: &'static str,
+    },
+    /// Takes a resumable round over (`claim_round`).
+    Claim {
+        /// The round.
+        round: RoundId,
+        /// The claim.
+        claim: Claim,
+    },
+    /// Begins to hand the answer over.
+    StartDelivery {
+        /// The round.
+        round: RoundId,
+        /// Its holder.
+        fence: Fence,
+    },
+    /// The receipt is in hand.
+    MarkDelivered {
+        /// The round.
+        round: RoundId,
+        /// Its holder.
+        fence: Fence,
+    },
+    /// The operation has gone on.
+    Resolve {
+        /// The round.
+        round: RoundId,
+        /// Its holder.
+        fence: Fence,
+    },
+    /// Ends a round with a reason.
+    Fail {
+        /// The round.
+        round: RoundId,
+        /// By whom and why.
+        request: FailureRequest,
+    },
+    /// Ends a round whose holder is gone.
+    FailRecovery {
+        /// The round.
+        round: RoundId,
+        /// The token that was seen.
+        expected: FenceToken,
+    },
+    /// Claims, starts, delivers and resolves at once, for a caller that is its own agent.
+    Collect {
+        /// The round.
+        round: RoundId,
+        /// The same key reads the same answer again.
+        key: String,
+        /// The worker and token to do it under.
+        fence: Fence,
+    },
+    /// Fails a pending round whose deadline has passed.
+    Expire {
+        /// The round.
+        round: RoundId,
+    },
+    /// Records that the asker called a visit to a URL complete.
+    CompleteUrl {
+        /// The round.
+        round: RoundId,
+    },
+    /// A worker process lives: extends its lease, and with it those of all its rounds.
+    RenewOwner {
+        /// The worker.
+        owner: String,
+    },
+    /// A worker process leaves, having settled what it held.
+    ReleaseOwner {
+        /// The worker.
+        owner: String,
+    },
+    /// Stores how an execution ended, with its result.
+    Finish {
+        /// The execution.
+        execution: ExecutionId,
+        /// How it ended.
+        outcome: Outcome,
+        /// What the operation answered, raw.
+        result: Option<Json>,
+    },
+    /// Notes that the stored result was handed over.
+    MarkCollected {
+        /// The execution.
+        execution: ExecutionId,
+    },
+    /// Ends an execution whose worker is gone.
+    Orphan {
+        /// The execution.
+        execution: ExecutionId,
+        /// The worker that was seen.
+        owner: String,
+    },
+    /// Cancels an execution and its pending rounds.
+    Cancel {
+        /// The execution.
+        execution: ExecutionId,
+        /// Who cancels.
+        principal: Principal,
+    },
+    /// Stores a credential's hash.
+    AddToken {
+        /// The credential; its `created_at` is set by the store's clock.
+        token: Token,
+        /// How long it is good for, in milliseconds.
+        good_for_ms: Option<i64>,
+        /// Who made it.
+        by: Principal,
+    },
+    /// Revokes a credential.
+    RevokeToken {
+        /// Which.
+        token: TokenId,
+        /// Who revokes.
+        by: Principal,
+    },
+    /// Exchanges a one-time link for a browser session.
+    UseLogin {
+        /// The hash of the link's secret.
+        login_hash: [u8; 32],
+        /// The session's id.
+        session: TokenId,
+        /// The hash of the session's secret.
+        session_hash: [u8; 32],
+    },
+}
+
+/// What one request of a round was answered with, for the audit trail.
+#[derive(Debug, Clone)]
+pub struct Verdict {
+    /// The request's key.
+    pub request_key: String,
+    /// Whether it was a call waiting for a verdict.
+    pub is_approval: bool,
+    /// Whether it was accepted.
+    pub accepted: bool,
+}
+
+/// What an operation has asked so far.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Operation {
+    /// The index of its last round.
+    pub last_index: u32,
+    /// What all its rounds share.
+    pub server: String,
+    /// What all its rounds share.
+    pub operation_kind: OperationKind,
+    /// What all its rounds share.
+    pub operation_name: String,
+}
+
+/// The answer of a round, for whoever delivers it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct DeliveryContent {
+    /// The effective responses in wire form.
+    pub responses: Json,
+    /// The asker's opaque state.
+    pub request_state: Option<String>,
+}
+
+/// Values never appear in `Debug` (invariant 8).
+impl std::fmt::Debug for DeliveryContent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("DeliveryContent(..)")
+    }
+}
+
+/// What a command answers with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reply {
+    /// The round as it is now.
+    Round(Box<Round>),
+    /// A created round; `is_new` is false where the creation was a repeat.
+    Created {
+        /// The round.
+        round: Box<Round>,
+        /// Whether this command stored it.
+        is_new: bool,
+    },
+    /// A round that was handed over, with its answer.
+    Handed {
+        /// The round.
+        round: Box<Round>,
+        /// The answer.
+        content: DeliveryContent,
+    },
+    /// The execution as it is now.
+    Execution(Box<Execution>),
+    /// The credential as it is now.
+    Token(Box<Token>),
+    /// Nothing to say.
+    Done,
+}
+
+/// One thing to write.
+#[derive(Debug, Clone)]
+pub enum Write {
+    /// The round's row, new or changed.
+    Round(Box<Round>),
+    /// What a new round asks, once.
+    Requests {
+        /// The round.
+        round: RoundId,
+        /// The wire form of the requests.
+        requests: Json,
+        /// The calls it may be about.
+        calls: Json,
+        /// The asker's opaque state.
+        request_state: Option<String>,
+    },
+    /// Forgets the opaque state of a finished round.
+    EraseRequestState(RoundId),
+    /// What was answered, once.
+    Answer {
+        /// The round.
+        round: RoundId,
+        /// As submitted.
+        submitted: Json,
+        /// As it takes effect.
+        effective: Json,
+    },
+    /// Under which key a round was created.
+    Creation {
+        /// Whose key.
+        principal: Principal,
+        /// The key and fingerprint.
+        creation: Creation,
+        /// The round.
+        round: RoundId,
+    },
+    /// The execution's row, new or changed.
+    Execution(Box<Execution>),
+    /// What an execution answered, once.
+    Result {
+        /// The execution.
+        execution: ExecutionId,
+        /// The raw result.
+        result: Json,
+    },
+    /// A worker's lease; `None` removes it.
+    Owner {
+        /// The worker.
+        owner: String,
+        /// Until when it is taken to live.
+        expires_at: Option<UnixMs>,
+    },
+    /// The credential's row, new or changed.
+    Token(Box<Token>),
+    /// An event for the chain.
+    Event(NewEvent),
+}
+
+/// What [`apply`] may read. Reads see what earlier commands of the same transaction wrote.
+pub trait View {
+    /// Why a read failed.
+    type Error;
+    /// A round's row.
+    fn round(&self, id: RoundId) -> Result<Option<Round>, Self::Error>;
+    /// The rows of an execution's unfinished rounds.
+    fn unfinished_rounds(&self, execution: ExecutionId) -> Result<Vec<Round>, Self::Error>;
+    /// What an operation has asked so far.
+    fn operation(&self, execution: ExecutionId, operation: &str) -> Result<Option<Operation>, Self::Error>;
+    /// The round that a principal created under a key, with the fingerprint of what it asked.
+    fn creation(&self, principal: &Principal, key: &str) -> Result<Option<(RoundId, [u8; 32])>, Self::Error>;
+    /// An execution's row.
+    fn execution(&self, id: ExecutionId) -> Result<Option<Execution>, Self::Error>;
+    /// Until when a worker is taken to live.
+    fn owner(&self, owner: &str) -> Result<Option<UnixMs>, Self::Error>;
+    /// A round's effective answer and opaque state.
+    fn content(&self, id: RoundId) -> Result<Option<DeliveryContent>, Self::Error>;
+    /// A credential by the hash of its secret.
+    fn token_by_hash(&self, hash: &[u8; 32]) -> Result<Option<Token>, Self::Error>;
+    /// A credential by its id.
+    fn token(&self, id: TokenId) -> Result<Option<Token>, Self::Error>;
+}
+
+/// What a command comes to: what to write, and what to answer. A refusal may write too (an expiry, an event).
+#[derive(Debug)]
+pub struct Applied {
+    /// To be written in this order, in the same transaction.
+    pub writes: Vec<Write>,
+    /// The answer to the caller.
+    pub reply: Result<Reply, Error>,
+}

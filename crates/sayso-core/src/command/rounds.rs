@@ -1,0 +1,313 @@
+//! The commands on rounds: each finds its round and the state of its lease, asks the table, and writes what follows.
+
+use super::apply::{Decided, Stop, Work};
+use super::{NewRound, Operation, Reply, RoundExecution, Verdict, View, Write};
+use crate::error::Error;
+use crate::event::{EventBody, NewEvent};
+use crate::execution::Execution;
+use crate::id::RoundId;
+use crate::json::Json;
+use crate::limits;
+use crate::principal::{Channel, Principal};
+use crate::round::{Claim, Delivery, FailureRequest, Fence, FenceToken, Lease, Round, Status, Submission};
+
+pub(super) fn create<V: View>(work: &mut Work<V>, new: &NewRound) -> Decided<V> {
+    if let Some(creation) = &new.creation
+        && let Some((id, fingerprint)) = work.view.creation(&new.asked_by, &creation.key).map_err(Stop::Read)?
+    {
+        if fingerprint != creation.fingerprint {
+            return Err(Error::conflict("the idempotency key was used for another round").into());
+        }
+        return Ok(Reply::Created { round: Box::new(work.round(id)?), is_new: false });
+    }
+    check_new(new, work)?;
+    let (mut execution, is_new_execution) = execution_of(work, new)?;
+    let index = next_index(work, new, &execution)?;
+    if new.has_approval {
+        execution.pending_approvals = execution.pending_approvals.saturating_add(1);
+    } else {
+        execution.pending_inputs = execution.pending_inputs.saturating_add(1);
+    }
+    let round = first_state(work, new, &execution, index);
+    let by = Some((&new.asked_by, Channel::Service));
+    if is_new_execution {
+        work.event(NewEvent {
+            at: work.now,
+            execution_id: Some(execution.id),
+            round_id: None,
+            principal: Some(new.asked_by.clone()),
+            channel: None,
+            body: EventBody::ExecutionCreated,
+        });
+    }
+    work.writes.push(Write::Execution(Box::new(execution)));
+    work.writes.push(Write::Round(Box::new(round.clone())));
+    work.writes.push(Write::Requests {
+        round: round.id,
+        requests: new.requests.clone(),
+        calls: new.calls.clone(),
+        request_state: new.request_state.clone(),
+    });
+    if let Some(fence) = &new.fence {
+        let until = work.now.plus_ms(limits::LEASE_MS);
+        work.writes.push(Write::Owner { owner: fence.owner.clone(), expires_at: Some(until) });
+    }
+    if let Some(creation) = &new.creation {
+        let creation = creation.clone();
+        work.writes.push(Write::Creation { principal: new.asked_by.clone(), creation, round: round.id });
+    }
+    work.round_event(&round, by, EventBody::RoundCreated);
+    Ok(Reply::Created { round: Box::new(round), is_new: true })
+}
+
+fn check_new<V: View>(new: &NewRound, work: &Work<V>) -> Result<(), Error> {
+    if (new.delivery == Delivery::Live) != new.fence.is_some() {
+        return Err(Error::field("/delivery", "a live round needs an owner and a resumable one takes none"));
+    }
+    if new.deadline.is_some_and(|deadline| deadline <= work.now) {
+        return Err(Error::field("/deadline", "must be in the future"));
+    }
+    if new.limit == 0 || new.limit > limits::ROUND_LIMIT_MAX {
+        return Err(Error::field("/round_limit", format!("must be 1 to {}", limits::ROUND_LIMIT_MAX)));
+    }
+    Ok(())
+}
+
+fn execution_of<V: View>(work: &Work<V>, new: &NewRound) -> Result<(Execution, bool), Stop<V::Error>> {
+    match &new.execution {
+        RoundExecution::Existing(id) => {
+            let execution = work.execution(*id)?;
+            if execution.started_by != new.asked_by {
+                return Err(Error::NotFound("execution").into());
+            }
+            if execution.outcome.is_some() {
+                return Err(Error::conflict("the execution has finished and asks nothing more").into());
+            }
+            Ok((execution, false))
+        }
+        RoundExecution::New { id, kind, ends_with_round } => Ok((
+            Execution {
+                id: *id,
+                kind: *kind,
+                started_by: new.asked_by.clone(),
+                owner: new.fence.as_ref().map(|fence| fence.owner.clone()),
+                ends_with_round: *ends_with_round,
+                pending_inputs: 0,
+                pending_approvals: 0,
+                created_at: work.now,
+                finished_at: None,
+                outcome: None,
+                collected_at: None,
+            },
+            true,
+        )),
+    }
+}
+
+fn next_index<V: View>(work: &Work<V>, new: &NewRound, execution: &Execution) -> Result<u32, Stop<V::Error>> {
+    let asked = work.view.operation(execution.id, &new.logical_operation_id).map_err(Stop::Read)?;
+    let index = match asked {
+        None => 0,
+        Some(Operation { last_index, server, operation_kind, operation_name }) => {
+            let same =
+                (&server, operation_kind, &operation_name) == (&new.server, new.operation_kind, &new.operation_name);
+            if !same {
+                let message = "belongs to another server or operation";
+                return Err(Error::field("/logical_operation_id", message).into());
+            }
+            last_index.saturating_add(1)
+        }
+    };
+    if index >= new.limit { Err(Error::RoundLimit(new.limit).into()) } else { Ok(index) }
+}
+
+fn first_state<V: View>(work: &Work<V>, new: &NewRound, execution: &Execution, index: u32) -> Round {
+    Round {
+        id: new.id,
+        execution_id: execution.id,
+        logical_operation_id: new.logical_operation_id.clone(),
+        server: new.server.clone(),
+        operation_kind: new.operation_kind,
+        operation_name: new.operation_name.clone(),
+        asked_by: new.asked_by.clone(),
+        delivery: new.delivery,
+        index,
+        limit: new.limit,
+        created_at: work.now,
+        deadline: new.deadline,
+        digest: new.digest,
+        has_approval: new.has_approval,
+        status: Status::Pending,
+        rev: 1,
+        fence: new.fence.clone(),
+        delivery_attempts: 0,
+        answer_key: None,
+        answered: None,
+        collect_key: None,
+        delivery_started_at: None,
+        delivered_at: None,
+        finished_at: None,
+        url_completed_at: None,
+        failure: None,
+    }
+}
+
+pub(super) fn submit<V: View>(
+    work: &mut Work<V>,
+    id: RoundId,
+    submission: &Submission,
+    verdicts: &[Verdict],
+    (submitted, effective): (&Json, &Json),
+) -> Decided<V> {
+    let round = work.round(id)?;
+    let lease = work.lease(&round)?;
+    let by = Some((&submission.principal, submission.channel));
+    let next = match round.submit(submission, lease, work.now) {
+        Ok(Some(next)) => next,
+        Ok(None) => return Ok(Reply::Round(Box::new(round))),
+        Err(error) => {
+            if round.status == Status::Pending && round.is_overdue(work.now) {
+                work.put(&round, &round.expired(work.now))?;
+            }
+            let code = error.code().as_str().to_owned();
+            work.round_event(&round, by, EventBody::ResponseRefused { code });
+            return Err(error.into());
+        }
+    };
+    work.put(&round, &next)?;
+    work.writes.push(Write::Answer { round: id, submitted: submitted.clone(), effective: effective.clone() });
+    for verdict in verdicts.iter().filter(|verdict| verdict.is_approval) {
+        let body = EventBody::Approval {
+            request_key: verdict.request_key.clone(),
+            approved: verdict.accepted,
+            decided_by: submission.principal.clone(),
+        };
+        work.round_event(&next, by, body);
+    }
+    if verdicts.iter().any(|verdict| !verdict.is_approval && verdict.accepted) {
+        work.round_event(&next, by, EventBody::Input { submitted_by: submission.principal.clone() });
+    }
+    work.round_event(&next, by, EventBody::Answered);
+    Ok(Reply::Round(Box::new(next)))
+}
+
+pub(super) fn record_refusal<V: View>(
+    work: &mut Work<V>,
+    id: RoundId,
+    principal: &Principal,
+    channel: Channel,
+    code: &str,
+) -> Decided<V> {
+    let round = work.round(id)?;
+    work.round_event(&round, Some((principal, channel)), EventBody::ResponseRefused { code: code.to_owned() });
+    Ok(Reply::Done)
+}
+
+/// Finds the round and its lease, asks the table, writes what moved.
+fn move_round<V: View>(
+    work: &mut Work<V>,
+    id: RoundId,
+    table: impl FnOnce(&Round, Lease) -> Result<Option<Round>, Error>,
+) -> Result<Round, Stop<V::Error>> {
+    let round = work.round(id)?;
+    let lease = work.lease(&round)?;
+    let Some(next) = table(&round, lease)? else { return Ok(round) };
+    work.put(&round, &next)?;
+    if next.status == Status::Resolved {
+        work.round_event(&next, None, EventBody::Resolved);
+    }
+    Ok(next)
+}
+
+fn as_reply<V: View>(moved: Result<Round, Stop<V::Error>>) -> Decided<V> {
+    moved.map(|round| Reply::Round(Box::new(round)))
+}
+
+/// Extends the lease of whoever has just claimed.
+fn renew<V: View>(work: &mut Work<V>, fence: &Fence) {
+    let expires_at = Some(work.now.plus_ms(limits::LEASE_MS));
+    work.writes.push(Write::Owner { owner: fence.owner.clone(), expires_at });
+}
+
+pub(super) fn claim<V: View>(work: &mut Work<V>, id: RoundId, claim: &Claim) -> Decided<V> {
+    let claimed = move_round(work, id, |round, lease| round.claim(claim, lease))?;
+    renew(work, &claim.fence);
+    Ok(Reply::Round(Box::new(claimed)))
+}
+
+fn content<V: View>(work: &Work<V>, id: RoundId) -> Result<super::DeliveryContent, Stop<V::Error>> {
+    work.view.content(id).map_err(Stop::Read)?.ok_or(Stop::Refused(Error::Corrupt("answer")))
+}
+
+pub(super) fn start_delivery<V: View>(work: &mut Work<V>, id: RoundId, fence: &Fence) -> Decided<V> {
+    let content = match work.round(id)?.status {
+        Status::ResponseValidated | Status::DeliveryStarted => Some(content(work, id)?),
+        _ => None,
+    };
+    let now = work.now;
+    let round = move_round(work, id, |round, lease| round.start_delivery(fence, lease, now))?;
+    let content = content.ok_or(Stop::Refused(Error::Corrupt("answer")))?;
+    Ok(Reply::Handed { round: Box::new(round), content })
+}
+
+pub(super) fn mark_delivered<V: View>(work: &mut Work<V>, id: RoundId, fence: &Fence) -> Decided<V> {
+    let now = work.now;
+    as_reply::<V>(move_round(work, id, |round, lease| round.mark_delivered(fence, lease, now)))
+}
+
+pub(super) fn resolve<V: View>(work: &mut Work<V>, id: RoundId, fence: &Fence) -> Decided<V> {
+    let now = work.now;
+    as_reply::<V>(move_round(work, id, |round, lease| round.resolve(fence, lease, now)))
+}
+
+pub(super) fn fail<V: View>(work: &mut Work<V>, id: RoundId, request: &FailureRequest) -> Decided<V> {
+    let now = work.now;
+    as_reply::<V>(move_round(work, id, |round, lease| round.fail(request, lease, now)))
+}
+
+pub(super) fn fail_recovery<V: View>(work: &mut Work<V>, id: RoundId, expected: FenceToken) -> Decided<V> {
+    let now = work.now;
+    as_reply::<V>(move_round(work, id, |round, lease| round.fail_recovery(expected, lease, now)))
+}
+
+pub(super) fn expire<V: View>(work: &mut Work<V>, id: RoundId) -> Decided<V> {
+    let now = work.now;
+    as_reply::<V>(move_round(work, id, |round, _| {
+        let expires = round.status == Status::Pending && round.is_overdue(now);
+        Ok(expires.then(|| round.expired(now)))
+    }))
+}
+
+/// The four steps of a delivery at once: the caller is its own agent, so handing over, receipt and going on are one.
+pub(super) fn collect<V: View>(work: &mut Work<V>, id: RoundId, key: &str, fence: &Fence) -> Decided<V> {
+    let round = work.round(id)?;
+    if round.status == Status::Resolved && round.collect_key.as_deref() == Some(key) {
+        let content = content(work, id)?;
+        return Ok(Reply::Handed { round: Box::new(round), content });
+    }
+    let lease = work.lease(&round)?;
+    let claim = Claim { fence: fence.clone(), expected: None, evidence: None };
+    let Some(claimed) = round.claim(&claim, lease)? else { return Err(Error::Corrupt("round").into()) };
+    let content = content(work, id)?;
+    let mut next = claimed;
+    for step in [Round::start_delivery, Round::mark_delivered, Round::resolve] {
+        if let Some(moved) = step(&next, fence, Lease::Live, work.now)? {
+            next = moved;
+        }
+    }
+    next.collect_key = Some(key.to_owned());
+    work.put(&round, &next)?;
+    work.round_event(&next, None, EventBody::Resolved);
+    Ok(Reply::Handed { round: Box::new(next), content })
+}
+
+pub(super) fn complete_url<V: View>(work: &mut Work<V>, id: RoundId) -> Decided<V> {
+    let round = work.round(id)?;
+    if round.url_completed_at.is_some() {
+        return Ok(Reply::Round(Box::new(round)));
+    }
+    let next = Round { url_completed_at: Some(work.now), rev: round.rev.saturating_add(1), ..round };
+    work.writes.push(Write::Round(Box::new(next.clone())));
+    work.round_event(&next, None, EventBody::UrlCompleted);
+    Ok(Reply::Round(Box::new(next)))
+}

@@ -1,0 +1,22 @@
+//! Schemas of what is asked: gated, compiled, taken apart into fields, and answers checked against them
+//! (rounds.md, "Responses and validation").
+//!
+//! [`FormSchema::open`] refuses whatever could not be checked later, so that a person is never asked for an answer
+//! that nobody can accept. JSON Schema 2020-12, formats asserted, a regular expression engine of linear time.
+
+mod defaults;
+mod expansion;
+mod fields;
+mod form;
+mod gate;
+mod messages;
+mod read;
+mod usable;
+mod validate;
+
+pub use expansion::SCHEMA_EXPANSION_MAX;
+pub use fields::{ChoiceOption, Field, FieldKind, TextFormat};
+pub use form::{FormSchema, SchemaError};
+pub use gate::{SCHEMA_DEPTH_MAX, SCHEMA_PATTERNS_MAX, SCHEMA_PROPERTIES_MAX, SUBSCHEMAS_MAX};
+pub use usable::InputSchema;
+pub use validate::{FIELD_ERRORS_MAX, FieldError};

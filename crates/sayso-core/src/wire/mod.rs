@@ -1,0 +1,18 @@
+//! Our wire: the one set of types used unchanged by HTTP, events, CLI `--json` and MCP structured content. Unknown
+//! members are refused coming in; going out, only additive change.
+
+mod answer;
+mod execution;
+mod keyed;
+mod problem;
+mod request;
+mod round;
+mod token;
+
+pub use answer::{Answer, Collected, Response, ResponseRecord, responses_from_wire, responses_to_wire};
+pub use execution::{Execution, ExecutionOutcome, ExecutionPage, ExecutionResult, StoredEvent};
+pub use keyed::Keyed;
+pub use problem::{Problem, Winner};
+pub use request::{ChoiceOption, Request, RequestKind};
+pub use round::{Answered, Call, NewRound, Round, RoundPage};
+pub use token::{NewToken, NewTokenKind, Token, TokenPage};

@@ -1,0 +1,99 @@
+//! Opening the file: who may read it, how it is set up, and bringing its schema up to date.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::Connection;
+use sayso_core::error::Error;
+
+use super::unavailable;
+
+/// The schema this process knows; a file of a later one is refused, and so is every write once one appears.
+pub(super) const SCHEMA_VERSION: i64 = 1;
+const MIGRATIONS: [&str; 1] = [include_str!("../../migrations/0001_rounds.sql")];
+
+/// The busy handler gives up after about five seconds of waits of 175 µs on average.
+const BUSY_WAITS_MAX: i32 = 28_000;
+
+/// Creates the file 0600 if it is not there. Its folder is resolved first; the file itself may not be a link. Nothing
+/// but SQLite opens it after this: closing any descriptor of it would drop SQLite's locks.
+pub(super) fn prepare_file(path: &Path) -> Result<PathBuf, Error> {
+    let refuse = |what: &str| Error::Unavailable(format!("{}: {what}", path.display()));
+    let name = path.file_name().ok_or_else(|| refuse("is not a file name"))?;
+    let folder = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let folder = folder.canonicalize().map_err(|_| refuse("its folder does not exist"))?;
+    let path = folder.join(name);
+    match path.symlink_metadata() {
+        Ok(found) if found.is_file() => return Ok(path),
+        Ok(_) => return Err(refuse("is a link or not a file, which is refused")),
+        Err(_) => {}
+    }
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    match options.open(&path) {
+        Ok(_) => Ok(path),
+        // Another process was first; SQLite's own locks settle the rest.
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(path),
+        Err(error) => Err(refuse(&format!("cannot be created: {}", error.kind()))),
+    }
+}
+
+/// A connection set up as every one of ours: WAL, power-safe commits, our own busy handler.
+pub(super) fn connection(path: &Path) -> Result<Connection, Error> {
+    let set_up = || {
+        let mut db = Connection::open(path)?;
+        // SQLite's own back-off starves the light writer of two processes; a short jittered wait does not.
+        db.busy_handler(Some(wait_briefly))?;
+        db.pragma_update(None, "journal_mode", "WAL")?;
+        db.pragma_update(None, "synchronous", "FULL")?;
+        db.pragma_update(None, "foreign_keys", false)?;
+        db.pragma_update(None, "temp_store", "MEMORY")?;
+        db.pragma_update(None, "cache_size", -16_000)?;
+        db.set_prepared_statement_cache_capacity(64);
+        Ok(db)
+    };
+    set_up().map_err(|error| unavailable(&error))
+}
+
+#[expect(clippy::disallowed_methods, reason = "the busy handler is SQLite's own place to wait")]
+fn wait_briefly(waits: i32) -> bool {
+    let jitter = getrandom::u32().unwrap_or_default() % 250;
+    std::thread::sleep(Duration::from_micros(u64::from(50 + jitter)));
+    waits < BUSY_WAITS_MAX
+}
+
+pub(super) fn user_version(db: &Connection) -> rusqlite::Result<i64> {
+    db.prepare_cached("PRAGMA user_version")?.query_row([], |row| row.get(0))
+}
+
+/// Brings the schema up to date under SQLite's write lock, so that two processes starting at once do no harm.
+pub(super) fn migrate(db: &Connection) -> Result<(), Error> {
+    let run = || -> rusqlite::Result<i64> {
+        if user_version(db)? == SCHEMA_VERSION {
+            return Ok(SCHEMA_VERSION);
+        }
+        let transaction = rusqlite::Transaction::new_unchecked(db, rusqlite::TransactionBehavior::Immediate)?;
+        let found = user_version(&transaction)?;
+        let applied = usize::try_from(found).unwrap_or(MIGRATIONS.len());
+        for migration in MIGRATIONS.iter().skip(applied) {
+            transaction.execute_batch(migration)?;
+        }
+        if found < SCHEMA_VERSION {
+            transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
+        }
+        transaction.commit()?;
+        Ok(found.max(SCHEMA_VERSION))
+    };
+    let version = run().map_err(|error| unavailable(&error))?;
+    if version > SCHEMA_VERSION { Err(newer_schema()) } else { Ok(()) }
+}
+
+/// What a process says when a newer one has changed the file under it.
+pub(super) fn newer_schema() -> Error {
+    Error::Unavailable("a newer sayso has upgraded this store; restart this process with that version".to_owned())
+}

@@ -1,0 +1,91 @@
+use rusqlite::{Connection, Row, params};
+use sayso_core::execution::{Execution, ExecutionKind, Outcome};
+use sayso_core::id::{ExecutionId, RoundId};
+use sayso_core::json::Json;
+use sayso_core::principal::Principal;
+use sayso_core::round::Failure;
+use sayso_core::time::UnixMs;
+
+use super::super::reader::ReadError;
+use super::{every, first, json, maybe_word, moment, row_count, word};
+use crate::ExecutionFilter;
+
+const COLUMNS: &str = "id, kind, started_by, owner, ends_with_round, pending_inputs, pending_approvals, created_at, \
+    finished_at, outcome, failure_code, failure_message, collected_at";
+
+fn read(row: &Row<'_>) -> Result<Execution, ReadError> {
+    let failure = match (row.get(10)?, row.get(11)?) {
+        (Some(code), Some(message)) => Some(Failure { code, message }),
+        _ => None,
+    };
+    let outcome = maybe_word(row, 9, |word| Some(word.to_owned()), "execution")?;
+    let outcome = match (outcome.as_deref(), failure) {
+        (None, None) => None,
+        (Some("completed"), None) => Some(Outcome::Completed),
+        (Some("cancelled"), None) => Some(Outcome::Cancelled),
+        (Some("lost"), None) => Some(Outcome::Lost),
+        (Some("failed"), Some(failure)) => Some(Outcome::Failed(failure)),
+        _ => return Err(ReadError::Corrupt("execution")),
+    };
+    Ok(Execution {
+        id: ExecutionId::from_bytes(row.get(0)?),
+        kind: word(row, 1, ExecutionKind::parse, "execution")?,
+        started_by: word(row, 2, Principal::parse, "execution")?,
+        owner: row.get(3)?,
+        ends_with_round: row.get(4)?,
+        pending_inputs: row.get(5)?,
+        pending_approvals: row.get(6)?,
+        created_at: UnixMs(row.get(7)?),
+        finished_at: moment(row, 8)?,
+        outcome,
+        collected_at: moment(row, 12)?,
+    })
+}
+
+pub(crate) fn execution(db: &Connection, id: ExecutionId) -> Result<Option<Execution>, ReadError> {
+    let mut statement = db.prepare_cached(&format!("SELECT {COLUMNS} FROM executions WHERE id = ?1"))?;
+    first(&mut statement.query(params![id.to_bytes()])?, read)
+}
+
+fn pending(db: &Connection, id: ExecutionId) -> Result<Vec<RoundId>, ReadError> {
+    let mut statement =
+        db.prepare_cached("SELECT id FROM rounds WHERE execution_id = ?1 AND status = 'pending' ORDER BY id")?;
+    every(statement.query(params![id.to_bytes()])?, |row| Ok(RoundId::from_bytes(row.get(0)?)))
+}
+
+pub(crate) fn execution_with_pending(
+    db: &Connection,
+    id: ExecutionId,
+) -> Result<Option<(Execution, Vec<RoundId>)>, ReadError> {
+    execution(db, id)?.map(|found| Ok((found, pending(db, id)?))).transpose()
+}
+
+pub(crate) fn executions(
+    db: &Connection,
+    filter: &ExecutionFilter,
+) -> Result<Vec<(Execution, Vec<RoundId>)>, ReadError> {
+    let mut statement = db.prepare_cached(&format!(
+        "SELECT {COLUMNS} FROM executions WHERE (?1 IS NULL OR started_by = ?1) AND (?2 IS NULL OR id < ?2)
+         ORDER BY id DESC LIMIT ?3"
+    ))?;
+    let starter = filter.started_by.as_ref().map(ToString::to_string);
+    let before = filter.before.map(ExecutionId::to_bytes);
+    let found = every(statement.query(params![starter, before, row_count(filter.limit)])?, read)?;
+    found
+        .into_iter()
+        .map(|execution| {
+            let rounds = pending(db, execution.id)?;
+            Ok((execution, rounds))
+        })
+        .collect()
+}
+
+pub(crate) fn result(db: &Connection, id: ExecutionId) -> Result<Option<Json>, ReadError> {
+    let mut statement = db.prepare_cached("SELECT result FROM results WHERE execution_id = ?1")?;
+    first(&mut statement.query(params![id.to_bytes()])?, |row| json(&row.get::<_, String>(0)?, "result"))
+}
+
+pub(crate) fn owner(db: &Connection, owner: &str) -> Result<Option<UnixMs>, ReadError> {
+    let mut statement = db.prepare_cached("SELECT expires_at FROM owners WHERE owner = ?1")?;
+    first(&mut statement.query(params![owner])?, |row| Ok(UnixMs(row.get(0)?)))
+}

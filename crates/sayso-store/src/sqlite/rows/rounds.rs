@@ -1,0 +1,187 @@
+use rusqlite::{Connection, Row, ToSql, params};
+use sayso_core::command::{DeliveryContent, Operation};
+use sayso_core::id::{ExecutionId, RoundId};
+use sayso_core::principal::{Channel, Principal};
+use sayso_core::response::Action;
+use sayso_core::round::{Answered, Delivery, Digest, Failure, Fence, FenceToken, OperationKind, Round, Status};
+use sayso_core::time::UnixMs;
+
+use super::super::reader::ReadError;
+use super::{every, first, json, maybe_word, moment, row_count, word};
+use crate::{RoundFilter, StoredAnswer, StoredRound};
+
+/// The columns of a round's row in the order they are read and written.
+pub(crate) const ROUND_COLUMNS: &str = "id, execution_id, operation, server, operation_kind, operation_name, asked_by, \
+    delivery, round_index, round_limit, created_at, deadline, digest, has_approval, status, rev, owner, token, \
+    delivery_attempts, answer_key, answer_hash, answered_by, answered_channel, answered_at, answered_action, \
+    collect_key, delivery_started_at, delivered_at, finished_at, url_completed_at, failure_code, failure_message";
+pub(crate) const ROUND_COLUMN_COUNT: usize = 32;
+
+fn read_round(row: &Row<'_>) -> Result<Round, ReadError> {
+    let corrupt = || ReadError::Corrupt("round");
+    let fence = match (row.get::<_, Option<String>>(16)?, row.get::<_, Option<[u8; 16]>>(17)?) {
+        (Some(owner), Some(token)) => Some(Fence { owner, token: FenceToken(u128::from_be_bytes(token)) }),
+        (None, None) => None,
+        _ => return Err(corrupt()),
+    };
+    let answer_key = match (row.get(19)?, row.get(20)?) {
+        (Some(key), Some(hash)) => Some((key, hash)),
+        (None, None) => None,
+        _ => return Err(corrupt()),
+    };
+    let failure = match (row.get(30)?, row.get(31)?) {
+        (Some(code), Some(message)) => Some(Failure { code, message }),
+        (None, None) => None,
+        _ => return Err(corrupt()),
+    };
+    Ok(Round {
+        id: RoundId::from_bytes(row.get(0)?),
+        execution_id: ExecutionId::from_bytes(row.get(1)?),
+        logical_operation_id: row.get(2)?,
+        server: row.get(3)?,
+        operation_kind: word(row, 4, OperationKind::parse, "round")?,
+        operation_name: row.get(5)?,
+        asked_by: word(row, 6, Principal::parse, "round")?,
+        delivery: word(row, 7, Delivery::parse, "round")?,
+        index: row.get(8)?,
+        limit: row.get(9)?,
+        created_at: UnixMs(row.get(10)?),
+        deadline: moment(row, 11)?,
+        digest: Digest::from_bytes(row.get(12)?),
+        has_approval: row.get(13)?,
+        status: word(row, 14, Status::parse, "round")?,
+        rev: row.get(15)?,
+        fence,
+        delivery_attempts: row.get(18)?,
+        answer_key,
+        answered: read_answered(row)?,
+        collect_key: row.get(25)?,
+        delivery_started_at: moment(row, 26)?,
+        delivered_at: moment(row, 27)?,
+        finished_at: moment(row, 28)?,
+        url_completed_at: moment(row, 29)?,
+        failure,
+    })
+}
+
+fn read_answered(row: &Row<'_>) -> Result<Option<Answered>, ReadError> {
+    let principal = maybe_word(row, 21, Principal::parse, "round")?;
+    let channel = maybe_word(row, 22, Channel::parse, "round")?;
+    match (principal, channel, moment(row, 23)?) {
+        (Some(principal), Some(channel), Some(at)) => {
+            let action = maybe_word(row, 24, Action::parse, "round")?;
+            Ok(Some(Answered { principal, channel, at, action }))
+        }
+        (None, None, None) => Ok(None),
+        _ => Err(ReadError::Corrupt("round")),
+    }
+}
+
+pub(crate) fn round(db: &Connection, id: RoundId) -> Result<Option<Round>, ReadError> {
+    let mut statement = db.prepare_cached(&format!("SELECT {ROUND_COLUMNS} FROM rounds WHERE id = ?1"))?;
+    first(&mut statement.query(params![id.to_bytes()])?, read_round)
+}
+
+pub(crate) fn unfinished_rounds(db: &Connection, execution: ExecutionId) -> Result<Vec<Round>, ReadError> {
+    let mut statement = db.prepare_cached(&format!(
+        "SELECT {ROUND_COLUMNS} FROM rounds WHERE execution_id = ?1 AND status NOT IN ('resolved', 'failed') ORDER BY id"
+    ))?;
+    every(statement.query(params![execution.to_bytes()])?, read_round)
+}
+
+pub(crate) fn operation(
+    db: &Connection,
+    execution: ExecutionId,
+    operation: &str,
+) -> Result<Option<Operation>, ReadError> {
+    let mut statement = db.prepare_cached(
+        "SELECT round_index, server, operation_kind, operation_name FROM rounds
+         WHERE execution_id = ?1 AND operation = ?2 ORDER BY round_index DESC LIMIT 1",
+    )?;
+    first(&mut statement.query(params![execution.to_bytes(), operation])?, |row| {
+        Ok(Operation {
+            last_index: row.get(0)?,
+            server: row.get(1)?,
+            operation_kind: word(row, 2, OperationKind::parse, "round")?,
+            operation_name: row.get(3)?,
+        })
+    })
+}
+
+pub(crate) fn creation(
+    db: &Connection,
+    principal: &Principal,
+    key: &str,
+) -> Result<Option<(RoundId, [u8; 32])>, ReadError> {
+    let mut statement =
+        db.prepare_cached("SELECT round_id, fingerprint FROM creations WHERE principal = ?1 AND key = ?2")?;
+    first(&mut statement.query(params![principal.to_string(), key])?, |row| {
+        Ok((RoundId::from_bytes(row.get(0)?), row.get(1)?))
+    })
+}
+
+pub(crate) fn content(db: &Connection, id: RoundId) -> Result<Option<DeliveryContent>, ReadError> {
+    let mut statement = db.prepare_cached(
+        "SELECT effective, request_state FROM answers LEFT JOIN request_states USING (round_id) WHERE round_id = ?1",
+    )?;
+    first(&mut statement.query(params![id.to_bytes()])?, |row| {
+        let responses = json(&row.get::<_, String>(0)?, "answer")?;
+        Ok(DeliveryContent { responses, request_state: row.get(1)? })
+    })
+}
+
+pub(crate) fn answer(db: &Connection, id: RoundId) -> Result<Option<StoredAnswer>, ReadError> {
+    let mut statement = db.prepare_cached("SELECT submitted, effective FROM answers WHERE round_id = ?1")?;
+    first(&mut statement.query(params![id.to_bytes()])?, |row| {
+        Ok(StoredAnswer {
+            submitted: json(&row.get::<_, String>(0)?, "answer")?,
+            effective: json(&row.get::<_, String>(1)?, "answer")?,
+        })
+    })
+}
+
+fn read_stored(row: &Row<'_>) -> Result<StoredRound, ReadError> {
+    Ok(StoredRound {
+        row: read_round(row)?,
+        requests: json(&row.get::<_, String>(ROUND_COLUMN_COUNT)?, "requests")?,
+        calls: json(&row.get::<_, String>(ROUND_COLUMN_COUNT + 1)?, "requests")?,
+    })
+}
+
+pub(crate) fn stored_round(db: &Connection, id: RoundId) -> Result<Option<StoredRound>, ReadError> {
+    let mut statement = db.prepare_cached(&format!(
+        "SELECT {ROUND_COLUMNS}, requests, calls FROM rounds JOIN round_requests ON round_id = id WHERE id = ?1"
+    ))?;
+    first(&mut statement.query(params![id.to_bytes()])?, read_stored)
+}
+
+pub(crate) fn stored_rounds(db: &Connection, filter: &RoundFilter) -> Result<Vec<StoredRound>, ReadError> {
+    let mut conditions = String::from("1 = 1");
+    let mut values: Vec<Box<dyn ToSql>> = Vec::new();
+    // The words of a status are ours: written into the statement, they let the partial indexes be used.
+    if let Some(status) = filter.status {
+        conditions.push_str(&format!(" AND status = '{}'", status.as_str()));
+    }
+    if filter.finished_or_answered {
+        conditions.push_str(" AND status <> 'pending'");
+    }
+    let mut condition = |text: &str, value: Box<dyn ToSql>| {
+        conditions.push_str(text);
+        values.push(value);
+    };
+    if let Some(execution) = filter.execution {
+        condition(" AND execution_id = ?", Box::new(execution.to_bytes()));
+    }
+    if let Some(asker) = &filter.asked_by {
+        condition(" AND asked_by = ?", Box::new(asker.to_string()));
+    }
+    if let Some(before) = filter.before {
+        condition(" AND id < ?", Box::new(before.to_bytes()));
+    }
+    values.push(Box::new(row_count(filter.limit)));
+    let mut statement = db.prepare_cached(&format!(
+        "SELECT {ROUND_COLUMNS}, requests, calls FROM rounds JOIN round_requests ON round_id = id
+         WHERE {conditions} ORDER BY id DESC LIMIT ?"
+    ))?;
+    every(statement.query(rusqlite::params_from_iter(values))?, read_stored)
+}

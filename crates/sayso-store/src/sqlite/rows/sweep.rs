@@ -1,0 +1,71 @@
+//! What a sweeper looks for.
+
+use rusqlite::{Connection, params};
+use sayso_core::id::{ExecutionId, RoundId};
+use sayso_core::round::{Fence, FenceToken};
+use sayso_core::time::UnixMs;
+
+use super::super::reader::ReadError;
+use super::{every, first, row_count};
+use crate::Abandoned;
+
+pub(crate) fn overdue(db: &Connection, now: UnixMs, limit: usize) -> Result<Vec<RoundId>, ReadError> {
+    let mut statement = db.prepare_cached(
+        "SELECT id FROM rounds WHERE status = 'pending' AND deadline IS NOT NULL AND deadline < ?1
+         ORDER BY deadline LIMIT ?2",
+    )?;
+    every(statement.query(params![now.0, row_count(limit)])?, |row| Ok(RoundId::from_bytes(row.get(0)?)))
+}
+
+pub(crate) fn next_deadline(db: &Connection) -> Result<Option<UnixMs>, ReadError> {
+    let mut statement = db.prepare_cached(
+        "SELECT deadline FROM rounds WHERE status = 'pending' AND deadline IS NOT NULL ORDER BY deadline LIMIT 1",
+    )?;
+    first(&mut statement.query([])?, |row| Ok(UnixMs(row.get(0)?)))
+}
+
+pub(crate) fn abandoned(db: &Connection, now: UnixMs, limit: usize) -> Result<Vec<Abandoned>, ReadError> {
+    let mut held = db.prepare_cached(
+        "SELECT rounds.id, rounds.execution_id, rounds.owner, rounds.token, owners.expires_at
+         FROM rounds LEFT JOIN owners ON owners.owner = rounds.owner
+         WHERE rounds.owner IS NOT NULL AND rounds.status NOT IN ('resolved', 'failed')
+           AND (owners.expires_at IS NULL OR owners.expires_at <= ?1)
+         LIMIT ?2",
+    )?;
+    let mut all = every(held.query(params![now.0, row_count(limit)])?, |row| {
+        let owner: String = row.get(2)?;
+        let token = FenceToken(u128::from_be_bytes(row.get(3)?));
+        Ok(Abandoned {
+            round: Some((RoundId::from_bytes(row.get(0)?), Fence { owner: owner.clone(), token })),
+            execution: ExecutionId::from_bytes(row.get(1)?),
+            owner,
+            expired_at: row.get::<_, Option<i64>>(4)?.map(UnixMs),
+        })
+    })?;
+    let mut running = db.prepare_cached(
+        "SELECT executions.id, executions.owner, owners.expires_at
+         FROM executions LEFT JOIN owners ON owners.owner = executions.owner
+         WHERE executions.owner IS NOT NULL AND executions.outcome IS NULL
+           AND (owners.expires_at IS NULL OR owners.expires_at <= ?1)
+           AND NOT EXISTS (SELECT 1 FROM rounds WHERE rounds.execution_id = executions.id
+                           AND rounds.status NOT IN ('resolved', 'failed'))
+         LIMIT ?2",
+    )?;
+    all.extend(every(running.query(params![now.0, row_count(limit)])?, |row| {
+        Ok(Abandoned {
+            round: None,
+            execution: ExecutionId::from_bytes(row.get(0)?),
+            owner: row.get(1)?,
+            expired_at: row.get::<_, Option<i64>>(2)?.map(UnixMs),
+        })
+    })?);
+    Ok(all)
+}
+
+pub(crate) fn last_wait_ms(db: &Connection, server: &str) -> Result<Option<i64>, ReadError> {
+    let mut statement = db.prepare_cached(
+        "SELECT finished_at - created_at FROM rounds WHERE failure_code = 'withdrawn' AND server = ?1
+         ORDER BY finished_at DESC LIMIT 1",
+    )?;
+    first(&mut statement.query(params![server])?, |row| Ok(row.get(0)?))
+}

@@ -1,0 +1,281 @@
+//! The one thread that writes: it drains its queue into one transaction, commits, then answers. No lingering: whoever
+//! comes while a commit runs shares the next one.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rusqlite::Connection;
+use sayso_core::command::{Command, Reply, Write, apply};
+use sayso_core::error::Error;
+use sayso_core::id::{ExecutionId, RoundId};
+use sayso_core::limits::{COMMIT_COMMANDS_MAX, COMMIT_QUEUE_MAX};
+use sayso_core::time::UnixMs;
+use tokio::sync::{Semaphore, oneshot};
+
+use super::reader::ReadError;
+use super::writes::Chain;
+use super::{open, view::SqliteView};
+use crate::clock::Clock;
+use crate::{Hints, Observing};
+
+/// How often a process that has somebody waiting looks for changes by other processes.
+const LOOK_EVERY: Duration = Duration::from_millis(25);
+
+type Answer = Result<Vec<Reply>, Error>;
+
+enum Message {
+    Unit {
+        commands: Vec<Command>,
+        answer: oneshot::Sender<Answer>,
+    },
+    /// Somebody began to wait, or the store is being dropped: look up.
+    Nudge,
+}
+
+/// The handle of the writer thread; dropping it ends the thread after what is queued.
+pub(super) struct Writer {
+    queue: Mutex<Option<SyncSender<Message>>>,
+    permits: Arc<Semaphore>,
+    observers: Arc<AtomicUsize>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Writer {
+    pub(super) fn start(db: Connection, clock: Arc<dyn Clock>, hints: Option<Arc<dyn Hints>>) -> Result<Self, Error> {
+        // One place more than there are permits, so that a nudge never waits.
+        let (queue, receiver) = sync_channel(COMMIT_QUEUE_MAX + 1);
+        let observers = Arc::new(AtomicUsize::new(0));
+        let state = Thread { db, clock, hints, observers: observers.clone(), seen_version: None };
+        let thread = std::thread::Builder::new()
+            .name("sayso-writer".to_owned())
+            .spawn(move || state.run(&receiver))
+            .map_err(|_| Error::Unavailable("the writer thread could not be started".to_owned()))?;
+        Ok(Self {
+            queue: Mutex::new(Some(queue)),
+            permits: Arc::new(Semaphore::new(COMMIT_QUEUE_MAX)),
+            observers,
+            thread: Some(thread),
+        })
+    }
+
+    pub(super) async fn commit(&self, commands: Vec<Command>) -> Answer {
+        let closed = || Error::Unavailable("the store is closing; nothing was changed".to_owned());
+        let _permit = self.permits.acquire().await.map_err(|_| closed())?;
+        let (answer, answered) = oneshot::channel();
+        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner).clone().ok_or_else(closed)?;
+        queue.try_send(Message::Unit { commands, answer }).map_err(|_| closed())?;
+        answered.await.map_err(|_| closed())?
+    }
+
+    pub(super) fn observe(&self) -> Observing {
+        if self.observers.fetch_add(1, Ordering::SeqCst) == 0
+            && let Some(queue) = &*self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+        {
+            // A full queue wakes the thread as well.
+            let _ = queue.try_send(Message::Nudge);
+        }
+        let observers = self.observers.clone();
+        Observing::new(Arc::new(move || {
+            observers.fetch_sub(1, Ordering::SeqCst);
+        }))
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = self.thread.take() {
+            // The thread panicking has been reported already, and there is nobody left to tell.
+            let _ = thread.join();
+        }
+    }
+}
+
+struct Thread {
+    db: Connection,
+    clock: Arc<dyn Clock>,
+    hints: Option<Arc<dyn Hints>>,
+    observers: Arc<AtomicUsize>,
+    seen_version: Option<i64>,
+}
+
+impl Thread {
+    fn run(mut self, queue: &Receiver<Message>) {
+        loop {
+            let message = if self.observers.load(Ordering::SeqCst) > 0 {
+                match queue.recv_timeout(LOOK_EVERY) {
+                    Err(RecvTimeoutError::Timeout) => {
+                        self.look_elsewhere();
+                        continue;
+                    }
+                    Err(RecvTimeoutError::Disconnected) => return,
+                    Ok(message) => message,
+                }
+            } else {
+                match queue.recv() {
+                    Ok(message) => message,
+                    Err(_) => return,
+                }
+            };
+            let mut units = Vec::new();
+            let mut commands = 0;
+            let mut next = Some(message);
+            while let Some(message) = next {
+                if let Message::Unit { commands: unit, answer } = message {
+                    commands += unit.len();
+                    units.push((unit, answer));
+                }
+                next = if commands < COMMIT_COMMANDS_MAX { queue.try_recv().ok() } else { None };
+            }
+            self.look_elsewhere();
+            if !units.is_empty() {
+                self.commit(units);
+            }
+        }
+    }
+
+    /// `data_version` of this connection moves exactly when another connection has committed.
+    fn look_elsewhere(&mut self) {
+        let version = self
+            .db
+            .prepare_cached("PRAGMA data_version")
+            .and_then(|mut statement| statement.query_row([], |row| row.get::<_, i64>(0)));
+        let Ok(version) = version else { return };
+        if self.seen_version.replace(version).is_some_and(|seen| seen != version)
+            && let Some(hints) = &self.hints
+        {
+            hints.changed_elsewhere();
+        }
+    }
+
+    fn commit(&mut self, units: Vec<(Vec<Command>, oneshot::Sender<Answer>)>) {
+        let mut touched = Touched::default();
+        let now = self.clock.now();
+        let (units, answers): (Vec<_>, Vec<_>) = units.into_iter().unzip();
+        match self.transaction(&units, now, &mut touched) {
+            Ok(outcomes) => {
+                // Hints first: whoever is woken finds the row there, and whoever is answered may look for the hint.
+                if let Some(hints) = &self.hints {
+                    touched.tell(hints.as_ref());
+                }
+                for (answer, outcome) in answers.into_iter().zip(outcomes) {
+                    // The caller may be gone; what was committed stays.
+                    let _ = answer.send(outcome);
+                }
+            }
+            Err(error) => {
+                let error = Error::from(error);
+                for answer in answers {
+                    let _ = answer.send(Err(error.clone()));
+                }
+            }
+        }
+    }
+
+    fn transaction(
+        &self,
+        units: &[Vec<Command>],
+        now: UnixMs,
+        touched: &mut Touched,
+    ) -> Result<Vec<Answer>, ReadError> {
+        let transaction = rusqlite::Transaction::new_unchecked(&self.db, rusqlite::TransactionBehavior::Immediate)?;
+        if open::user_version(&transaction)? != open::SCHEMA_VERSION {
+            return Ok(units.iter().map(|_| Err(open::newer_schema())).collect());
+        }
+        let mut chain = Chain::load(&transaction)?;
+        let mut outcomes = Vec::with_capacity(units.len());
+        for unit in units {
+            outcomes.push(run_unit(&transaction, unit, now, &mut chain, touched)?);
+        }
+        touched.last_event = chain.last_seq();
+        transaction.commit()?;
+        Ok(outcomes)
+    }
+}
+
+/// Applies one unit: all of it or none of it.
+fn run_unit(
+    db: &Connection,
+    unit: &[Command],
+    now: UnixMs,
+    chain: &mut Chain,
+    touched: &mut Touched,
+) -> Result<Answer, ReadError> {
+    let several = unit.len() > 1;
+    if several {
+        db.prepare_cached("SAVEPOINT unit")?.execute([])?;
+    }
+    let chain_before = chain.clone();
+    let mut replies = Vec::with_capacity(unit.len());
+    for command in unit {
+        let applied = match apply(&SqliteView(db), command, now) {
+            Ok(applied) => applied,
+            // A row that cannot be read refuses its own unit; the neighbours in the batch go on.
+            Err(ReadError::Corrupt(what)) => {
+                undo(db, several, chain, chain_before)?;
+                return Ok(Err(Error::Corrupt(what)));
+            }
+            Err(error) => return Err(error),
+        };
+        if applied.reply.is_err() && several {
+            undo(db, several, chain, chain_before)?;
+            return Ok(applied.reply.map(|reply| vec![reply]));
+        }
+        for write in &applied.writes {
+            touched.note(write);
+            chain.write(db, write)?;
+        }
+        match applied.reply {
+            Ok(reply) => replies.push(reply),
+            Err(error) => return Ok(Err(error)),
+        }
+    }
+    if several {
+        db.prepare_cached("RELEASE unit")?.execute([])?;
+    }
+    Ok(Ok(replies))
+}
+
+fn undo(db: &Connection, several: bool, chain: &mut Chain, before: Chain) -> Result<(), ReadError> {
+    if several {
+        db.prepare_cached("ROLLBACK TO unit")?.execute([])?;
+        db.prepare_cached("RELEASE unit")?.execute([])?;
+        *chain = before;
+    }
+    Ok(())
+}
+
+/// What a batch changed, for the hints after its commit.
+#[derive(Default)]
+struct Touched {
+    rounds: HashSet<RoundId>,
+    executions: HashSet<ExecutionId>,
+    last_event: u64,
+    events: bool,
+}
+
+impl Touched {
+    fn note(&mut self, write: &Write) {
+        match write {
+            Write::Round(round) => {
+                self.rounds.insert(round.id);
+            }
+            Write::Execution(execution) => {
+                self.executions.insert(execution.id);
+            }
+            Write::Event(_) => self.events = true,
+            _ => {}
+        }
+    }
+
+    fn tell(&self, hints: &dyn Hints) {
+        if self.events || !self.rounds.is_empty() || !self.executions.is_empty() {
+            let rounds: Vec<_> = self.rounds.iter().copied().collect();
+            let executions: Vec<_> = self.executions.iter().copied().collect();
+            hints.changed(&rounds, &executions, self.last_event);
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! The agent's verbs. Whoever holds harness pipes or MCP connections reaches the rounds through [`Desk`] alone.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use sayso_core::command::{Command, Creation, NewRound, Reply, RoundExecution};
+use sayso_core::error::Error;
+use sayso_core::execution::{ExecutionKind, Outcome};
+use sayso_core::id::{ExecutionId, RoundId};
+use sayso_core::json::Json;
+use sayso_core::limits;
+use sayso_core::principal::Principal;
+use sayso_core::round::{Delivery, Digest, Failure, FailureRequest, Fence};
+use sayso_core::wire::{self, Keyed, Response};
+use tokio::time::Instant;
+
+use crate::open::Sayso;
+use crate::{Ask, ids, read};
+
+/// A round that was stored, and for a live one the fence to deliver it under.
+#[derive(Debug, Clone)]
+pub struct Opened {
+    /// The round.
+    pub round: wire::Round,
+    /// The fence of a live round.
+    pub fence: Option<Fence>,
+}
+
+/// An answer on its way to the agent.
+#[derive(Debug, Clone)]
+pub struct Handed {
+    /// The round, now `delivery_started`.
+    pub round: wire::Round,
+    /// The asker's opaque state.
+    pub request_state: Option<String>,
+    /// The answer, with defaults filled in.
+    pub responses: Keyed<Response>,
+}
+
+/// One thing that became known about a delivery. Several may be stored in one transaction.
+#[derive(Debug, Clone)]
+pub enum Step {
+    /// The receipt is in hand.
+    Delivered(RoundId, Fence),
+    /// The operation has gone on.
+    Resolved(RoundId, Fence),
+    /// The round ends with a reason.
+    Failed(RoundId, Option<Fence>, Failure),
+    /// The execution ended, with what it answered.
+    Finished(ExecutionId, Outcome, Option<Json>),
+    /// The stored result was handed to whoever asked.
+    Collected(ExecutionId),
+    /// The asker called the visit to the URL complete.
+    UrlCompleted(RoundId),
+}
+
+/// The agent's verbs, bound to an authenticated caller.
+#[async_trait]
+pub trait Desk: Send + Sync {
+    /// Stores a question; it has been asked exactly if this returns it. With an idempotency key, a repeat returns the
+    /// same round.
+    async fn open(&self, ask: Ask, key: Option<String>) -> Result<Opened, Error>;
+    /// Waits until the round's `rev` is past `after`, or `wait` is over; either way, the round as it is.
+    async fn wait(&self, round: RoundId, after: u32, wait: Duration) -> Result<wire::Round, Error>;
+    /// Begins to hand the answer over; the only way to read it but [`Desk::collect`].
+    async fn start(&self, round: RoundId, fence: Fence) -> Result<Handed, Error>;
+    /// Stores what became known, all of it or nothing.
+    async fn settle(&self, steps: Vec<Step>) -> Result<(), Error>;
+    /// Waits for the answer (at most `wait`, then `Error::Timeout`) and takes it, for a caller that is its own agent.
+    /// The same key reads the same answer again.
+    async fn collect(&self, round: RoundId, key: &str, wait: Duration) -> Result<wire::Collected, Error>;
+    /// Waits for an execution to end (at most `wait`, then `Error::Timeout`); its stored result.
+    async fn result(&self, execution: ExecutionId, wait: Duration) -> Result<wire::ExecutionResult, Error>;
+    /// A snapshot of an execution.
+    async fn execution(&self, execution: ExecutionId) -> Result<wire::Execution, Error>;
+    /// This worker has settled all it held and leaves.
+    async fn leave(&self) -> Result<(), Error>;
+}
+
+/// The agent's verbs on an embedded store.
+#[derive(Clone)]
+pub struct LocalDesk {
+    pub(crate) sayso: Sayso,
+    pub(crate) caller: Principal,
+}
+
+impl LocalDesk {
+    /// Stores a question that anybody may deliver; see [`Desk::open`].
+    pub async fn ask(&self, ask: Ask, key: Option<String>) -> Result<wire::Round, Error> {
+        Ok(self.open(ask, key).await?.round)
+    }
+
+    fn check_may_collect(&self) -> Result<(), Error> {
+        if self.caller.may_collect() {
+            return Ok(());
+        }
+        Err(Error::Forbidden("only an agent's or service's credential asks, delivers and collects"))
+    }
+
+    async fn one(&self, command: Command) -> Result<Reply, Error> {
+        let replies = self.sayso.store().commit(vec![command]).await?;
+        replies.into_iter().next().ok_or_else(|| Error::Unavailable("the store gave no answer".to_owned()))
+    }
+
+    /// Checks that the round is the caller's own.
+    async fn own(&self, round: RoundId) -> Result<(), Error> {
+        self.check_may_collect()?;
+        self.sayso.seen_round(&self.caller, round).await.map(drop)
+    }
+
+    async fn prepare(&self, ask: Ask, key: Option<String>) -> Result<NewRound, Error> {
+        check_names(&ask, key.as_deref())?;
+        let checked = ask.requests.check()?;
+        let fingerprint = Digest::of_text(&to_json(&ask)?.canonical()).to_bytes();
+        let requests = to_json(&ask.requests)?;
+        let delivery = ask.delivery.unwrap_or(Delivery::Resumable);
+        let now = self.sayso.store().now().await?;
+        let new_execution = ids::new_id(now, ExecutionId::from_parts)?;
+        let execution = match ask.execution_id {
+            Some(id) => RoundExecution::Existing(id),
+            None => RoundExecution::New {
+                id: new_execution,
+                kind: ExecutionKind::Operation,
+                // A live worker finishes its execution itself, with the operation's result.
+                ends_with_round: delivery == Delivery::Resumable,
+            },
+        };
+        let fence = match delivery {
+            Delivery::Live => Some(self.sayso.inner.owner.fence()?),
+            Delivery::Resumable => None,
+        };
+        let default_name = || self.caller.name.clone();
+        Ok(NewRound {
+            id: ids::new_id(now, RoundId::from_parts)?,
+            execution,
+            logical_operation_id: ask.logical_operation_id.unwrap_or_else(|| "main".to_owned()),
+            server: ask.server.unwrap_or_else(default_name),
+            operation_kind: ask.operation_kind.unwrap_or_default(),
+            operation_name: ask.operation_name.unwrap_or_else(default_name),
+            asked_by: self.caller.clone(),
+            delivery,
+            fence,
+            deadline: ask.deadline,
+            limit: ask.round_limit.unwrap_or(limits::ROUND_LIMIT_DEFAULT),
+            digest: Digest::of_requests(&requests),
+            has_approval: checked.has_approval(),
+            requests,
+            calls: to_json(&ask.calls)?,
+            request_state: ask.request_state,
+            creation: key.map(|key| Creation { key, fingerprint }),
+        })
+    }
+}
+
+fn to_json<T: serde::Serialize>(value: &T) -> Result<Json, Error> {
+    let text = serde_json::to_string(value).map_err(|_| Error::field("/requests", "cannot be written as JSON"))?;
+    Json::parse_within(&text, limits::ROUND_BYTES_MAX, sayso_core::json::JSON_DEPTH_CEILING)
+        .map_err(|_| Error::Limit(format!("a round may have at most {} bytes", limits::ROUND_BYTES_MAX)))
+}
+
+fn check_names(ask: &Ask, key: Option<&str>) -> Result<(), Error> {
+    let names = [
+        ("/logical_operation_id", ask.logical_operation_id.as_deref()),
+        ("/server", ask.server.as_deref()),
+        ("/operation_name", ask.operation_name.as_deref()),
+        ("/idempotency_key", key),
+    ];
+    for (pointer, name) in names {
+        if name.is_some_and(|name| name.is_empty() || name.len() > limits::NAME_BYTES_MAX) {
+            return Err(Error::field(pointer, format!("must have 1 to {} bytes", limits::NAME_BYTES_MAX)));
+        }
+    }
+    if ask.request_state.as_ref().is_some_and(|state| state.len() > limits::REQUEST_STATE_BYTES_MAX) {
+        let message = format!("must have at most {} bytes", limits::REQUEST_STATE_BYTES_MAX);
+        return Err(Error::field("/request_state", message));
+    }
+    Ok(())
+}
+
+/// The answer as stored, in wire form.
+pub(crate) fn responses_of(stored: &Json) -> Result<Keyed<Response>, Error> {
+    serde_json::from_str(stored.as_str()).map_err(|_| Error::Corrupt("answer"))
+}
+
+#[async_trait]
+impl Desk for LocalDesk {
+    async fn open(&self, ask: Ask, key: Option<String>) -> Result<Opened, Error> {
+        self.check_may_collect()?;
+        let new = self.prepare(ask, key).await?;
+        let fence = new.fence.clone();
+        if fence.is_some() {
+            self.sayso.inner.owner.keep_alive(std::sync::Arc::downgrade(&self.sayso.inner));
+        }
+        match self.one(Command::CreateRound(Box::new(new))).await? {
+            Reply::Created { round, .. } => {
+                let fence = round.fence.clone().filter(|held| Some(held) == fence.as_ref());
+                Ok(Opened { round: self.sayso.round(&self.caller, round.id).await?, fence })
+            }
+            _ => Err(Error::Corrupt("round")),
+        }
+    }
+
+    async fn wait(&self, round: RoundId, after: u32, wait: Duration) -> Result<wire::Round, Error> {
+        self.sayso.round_after(&self.caller, round, after, wait).await
+    }
+
+    async fn start(&self, round: RoundId, fence: Fence) -> Result<Handed, Error> {
+        self.own(round).await?;
+        match self.one(Command::StartDelivery { round, fence }).await? {
+            Reply::Handed { content, .. } => Ok(Handed {
+                round: self.sayso.round(&self.caller, round).await?,
+                request_state: content.request_state,
+                responses: responses_of(&content.responses)?,
+            }),
+            _ => Err(Error::Corrupt("round")),
+        }
+    }
+
+    async fn settle(&self, steps: Vec<Step>) -> Result<(), Error> {
+        self.check_may_collect()?;
+        let mut commands = Vec::with_capacity(steps.len());
+        for step in steps {
+            match &step {
+                Step::Delivered(round, _)
+                | Step::Resolved(round, _)
+                | Step::Failed(round, ..)
+                | Step::UrlCompleted(round) => {
+                    self.own(*round).await?;
+                }
+                Step::Finished(execution, ..) | Step::Collected(execution) => {
+                    self.sayso.execution(&self.caller, *execution).await?;
+                }
+            }
+            commands.push(match step {
+                Step::Delivered(round, fence) => Command::MarkDelivered { round, fence },
+                Step::Resolved(round, fence) => Command::Resolve { round, fence },
+                Step::Failed(round, fence, failure) => {
+                    let request = FailureRequest { fence, principal: self.caller.clone(), failure };
+                    Command::Fail { round, request }
+                }
+                Step::Finished(execution, outcome, result) => Command::Finish { execution, outcome, result },
+                Step::Collected(execution) => Command::MarkCollected { execution },
+                Step::UrlCompleted(round) => Command::CompleteUrl { round },
+            });
+        }
+        self.sayso.store().commit(commands).await.map(drop)
+    }
+
+    async fn collect(&self, round: RoundId, key: &str, wait: Duration) -> Result<wire::Collected, Error> {
+        self.own(round).await?;
+        let until = Instant::now() + wait.min(Duration::from_millis(limits::WAIT_MS_MAX));
+        let mut seen = self.sayso.round(&self.caller, round).await?;
+        while seen.status == sayso_core::round::Status::Pending {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(Error::Timeout);
+            }
+            seen = self.sayso.round_after(&self.caller, round, seen.rev, left).await?;
+        }
+        let fence = self.sayso.inner.owner.fence()?;
+        match self.one(Command::Collect { round, key: key.to_owned(), fence }).await? {
+            Reply::Handed { content, .. } => Ok(wire::Collected {
+                round: read::as_wire(&self.sayso.seen_round(&self.caller, round).await?)?,
+                request_state: content.request_state,
+                responses: responses_of(&content.responses)?,
+            }),
+            _ => Err(Error::Corrupt("round")),
+        }
+    }
+
+    async fn result(&self, execution: ExecutionId, wait: Duration) -> Result<wire::ExecutionResult, Error> {
+        self.sayso.execution_result(&self.caller, execution, wait).await
+    }
+
+    async fn execution(&self, execution: ExecutionId) -> Result<wire::Execution, Error> {
+        self.sayso.execution(&self.caller, execution).await
+    }
+
+    async fn leave(&self) -> Result<(), Error> {
+        self.one(self.sayso.inner.owner.release()).await.map(drop)
+    }
+}

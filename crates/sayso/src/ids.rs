@@ -1,0 +1,39 @@
+//! Where chance comes in: ids, fence tokens and secrets.
+
+use sayso_core::error::Error;
+use sayso_core::round::FenceToken;
+use sayso_core::time::UnixMs;
+use sha2::{Digest as _, Sha256};
+
+/// 128 random bits. A machine without randomness cannot ask safely, so it does not ask.
+pub(crate) fn random() -> Result<u128, Error> {
+    let mut bytes = [0; 16];
+    fill(&mut bytes)?;
+    Ok(u128::from_be_bytes(bytes))
+}
+
+fn fill(bytes: &mut [u8]) -> Result<(), Error> {
+    getrandom::fill(bytes).map_err(|_| Error::Unavailable("the machine gives no random numbers".to_owned()))
+}
+
+pub(crate) fn fence_token() -> Result<FenceToken, Error> {
+    random().map(FenceToken)
+}
+
+/// A new id of any kind, made at `now`.
+pub(crate) fn new_id<T>(now: UnixMs, from_parts: impl FnOnce(i64, u128) -> T) -> Result<T, Error> {
+    Ok(from_parts(now.0, random()?))
+}
+
+/// A secret of 256 random bits, as 64 hexadecimal digits behind `prefix`.
+pub(crate) fn secret(prefix: &str) -> Result<String, Error> {
+    let mut bytes = [0; 32];
+    fill(&mut bytes)?;
+    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(format!("{prefix}{hex}"))
+}
+
+/// What is stored of a secret. It has 256 bits of its own, so a plain hash is enough.
+pub(crate) fn secret_hash(secret: &str) -> [u8; 32] {
+    Sha256::digest(secret.as_bytes()).into()
+}

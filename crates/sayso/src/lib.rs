@@ -1,0 +1,57 @@
+//! Durable human input for AI agents, as a library: rounds are stored before anybody sees them, answered once, handed
+//! over once, and survive restarts.
+//!
+//! This crate must never know HTTP, MCP, HTML or terminals. Agents speak to it through [`Desk`], people through
+//! [`People`]; both are handed an authenticated principal and never ask a body who somebody is.
+//!
+//! ```
+//! use sayso::{Answer, Ask, Desk, Json, Options, People, Principal, Request, Response, Sayso};
+//! use std::time::Duration;
+//!
+//! # #[tokio::main]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! let sayso = Sayso::open(Options::at(folder.path())).await?;
+//! let agent = sayso.desk(Principal::agent("booking"));
+//! let schema = r#"{"type":"object","properties":{"street":{"type":"string"}},"required":["street"]}"#;
+//! let round = agent.ask(Ask::one("address", Request::form("Where to?", Json::parse(schema)?)), None).await?;
+//!
+//! // A person answers here, in the inbox, over HTTP or on the command line.
+//! let content = Json::parse(r#"{"street":"1 Main Street"}"#)?;
+//! let answer = Answer::one("address", Response::accept(content));
+//! sayso.people().answer(round.round_id, answer, "first-answer").await?;
+//!
+//! let collected = agent.collect(round.round_id, "once", Duration::from_secs(45)).await?;
+//! let street = collected.responses.get("address").and_then(|response| response.content.clone());
+//! assert_eq!(street.map(|content| content.as_str().to_owned()).as_deref(), Some(r#"{"street":"1 Main Street"}"#));
+//! # Ok(())
+//! # }
+//! ```
+
+mod access;
+mod desk;
+mod ids;
+mod open;
+mod owner;
+mod people;
+mod read;
+mod sweeper;
+mod waiters;
+pub mod words;
+
+pub use access::{Login, MintedToken};
+pub use desk::{Desk, Handed, LocalDesk, Opened, Step};
+pub use open::{Options, Sayso, default_person};
+pub use people::{LocalPeople, People};
+pub use sweeper::Sweeper;
+pub use waiters::{EventFeed, Hub};
+
+pub use sayso_core::error::{Error, ErrorCode, FieldError};
+pub use sayso_core::execution::Outcome;
+pub use sayso_core::id::{ExecutionId, RoundId, TokenId};
+pub use sayso_core::json::Json;
+pub use sayso_core::principal::{Channel, Principal, PrincipalKind};
+pub use sayso_core::round::{Digest, Failure, Fence, Status};
+pub use sayso_core::wire::{self, Answer, NewRound as Ask, Request, Response};
+pub use sayso_core::{limits, time::UnixMs};
+pub use sayso_store::{ExecutionFilter, RoundFilter};

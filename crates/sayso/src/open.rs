@@ -1,0 +1,122 @@
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use sayso_core::error::Error;
+use sayso_core::principal::{Channel, Principal};
+use sayso_store::clock::{Clock, SystemClock};
+use sayso_store::{SqliteOptions, SqliteStore, Store};
+
+use crate::desk::LocalDesk;
+use crate::owner::Owner;
+use crate::people::LocalPeople;
+use crate::sweeper::Sweeper;
+use crate::waiters::Hub;
+
+/// The store's file inside a data folder.
+const DATABASE: &str = "sayso.sqlite";
+
+/// How a store is opened.
+pub struct Options {
+    data: PathBuf,
+    clock: Arc<dyn Clock>,
+    person: Principal,
+    sweep: bool,
+}
+
+impl Options {
+    /// The embedded store in the folder `data`, which is created (0700) where it is missing.
+    pub fn at(data: impl Into<PathBuf>) -> Self {
+        Self { data: data.into(), clock: Arc::new(SystemClock), person: default_person(None), sweep: false }
+    }
+    /// Decides leases and deadlines by `clock`.
+    pub fn clock(self, clock: Arc<dyn Clock>) -> Self {
+        Self { clock, ..self }
+    }
+    /// Answers given in this process are `person`'s; by default `person local:<user>`.
+    pub fn person(self, person: Principal) -> Self {
+        Self { person, ..self }
+    }
+    /// Also ends, in the background, what has expired or been abandoned. For processes that stay.
+    pub fn sweeping(self) -> Self {
+        Self { sweep: true, ..self }
+    }
+}
+
+/// `person local:<user>`: whoever owns this process. `user` is the account's name where the caller knows it.
+pub fn default_person(user: Option<&str>) -> Principal {
+    Principal::person(format!("local:{}", user.filter(|user| !user.is_empty()).unwrap_or("user")))
+}
+
+/// The rounds of one store. Cheap to clone; the last clone that goes closes the store.
+#[derive(Clone)]
+pub struct Sayso {
+    pub(crate) inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) hub: Hub,
+    pub(crate) owner: Owner,
+    pub(crate) person: Principal,
+}
+
+impl Sayso {
+    /// Opens the embedded store. Needs a tokio runtime. Opening changes nothing that is stored.
+    pub async fn open(options: Options) -> Result<Self, Error> {
+        create_private_folder(&options.data)?;
+        let hub = Hub::default();
+        let path = options.data.join(DATABASE);
+        let sqlite = SqliteOptions { clock: options.clock, hints: Some(Arc::new(hub.clone())) };
+        let store = tokio::task::spawn_blocking(move || SqliteStore::open(&path, sqlite))
+            .await
+            .map_err(|_| Error::Unavailable("the store could not be opened".to_owned()))??;
+        Self::over(Arc::new(store), hub, options.person, options.sweep)
+    }
+
+    /// The rounds of an opened store. `hub` should hear the store's hints; without them everything is slower and still
+    /// right.
+    pub fn over(store: Arc<dyn Store>, hub: Hub, person: Principal, sweep: bool) -> Result<Self, Error> {
+        let owner = Owner::new()?;
+        let sayso = Self { inner: Arc::new(Inner { store, hub, owner, person }) };
+        sayso.inner.hub.watch_store(&sayso.inner);
+        if sweep {
+            Sweeper::spawn(&sayso);
+        }
+        Ok(sayso)
+    }
+
+    /// The agent's side, for an authenticated caller.
+    pub fn desk(&self, caller: Principal) -> LocalDesk {
+        LocalDesk { sayso: self.clone(), caller }
+    }
+
+    /// The person's side, as the person this process answers for.
+    pub fn people(&self) -> LocalPeople {
+        self.people_as(self.inner.person.clone(), Channel::Library)
+    }
+
+    /// The person's side, for an authenticated caller on some surface.
+    pub fn people_as(&self, caller: Principal, channel: Channel) -> LocalPeople {
+        LocalPeople { sayso: self.clone(), caller, channel }
+    }
+
+    /// The person this process answers for.
+    pub fn person(&self) -> &Principal {
+        &self.inner.person
+    }
+
+    pub(crate) fn store(&self) -> &dyn Store {
+        self.inner.store.as_ref()
+    }
+}
+
+/// Creates `folder` for its owner only; one that is there already is used as it is.
+fn create_private_folder(folder: &Path) -> Result<(), Error> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder
+        .create(folder)
+        .map_err(|error| Error::Unavailable(format!("{} cannot be created: {}", folder.display(), error.kind())))
+}

@@ -1,0 +1,181 @@
+//! The person's verbs. [`People::answer`] is the only door through which an answer enters, for every surface.
+
+use async_trait::async_trait;
+use sayso_core::command::{Command, Reply, Verdict};
+use sayso_core::error::Error;
+use sayso_core::id::{ExecutionId, RoundId};
+use sayso_core::json::{Json, redacted};
+use sayso_core::limits;
+use sayso_core::principal::{Channel, Principal, PrincipalKind};
+use sayso_core::request::{Request, Requests};
+use sayso_core::response::{Action, CheckedResponses, Responses, check};
+use sayso_core::round::{Digest, Lease, Submission};
+use sayso_core::wire::{self, Answer, Keyed, Response, ResponseRecord, responses_from_wire, responses_to_wire};
+use sayso_store::{RoundFilter, StoredRound};
+
+use crate::desk::responses_of;
+use crate::open::Sayso;
+use crate::read;
+
+/// The person's verbs, bound to an authenticated caller on one surface.
+#[async_trait]
+pub trait People: Send + Sync {
+    /// Answers a round (`submit_responses`). Checked in this order: idempotency key, state, digest, key set, content;
+    /// on any fault nothing changes. The same key with the same answer returns the same record.
+    async fn answer(&self, round: RoundId, answer: Answer, key: &str) -> Result<wire::Round, Error>;
+    /// A round.
+    async fn show(&self, round: RoundId) -> Result<wire::Round, Error>;
+    /// One page of rounds, newest first.
+    async fn list(&self, filter: RoundFilter) -> Result<wire::RoundPage, Error>;
+    /// What a round was answered with; `None` before. Persons see values, everybody else a redacted projection.
+    async fn responses(&self, round: RoundId) -> Result<Option<ResponseRecord>, Error>;
+    /// Cancels an execution; its pending rounds fail as `cancelled`. Idempotent.
+    async fn cancel(&self, execution: ExecutionId) -> Result<wire::Execution, Error>;
+}
+
+/// The person's verbs on an embedded store.
+#[derive(Clone)]
+pub struct LocalPeople {
+    pub(crate) sayso: Sayso,
+    pub(crate) caller: Principal,
+    pub(crate) channel: Channel,
+}
+
+impl LocalPeople {
+    /// What would be checked inside the transaction, on the round as read: a payload that does not fit is only
+    /// reported where key, state and digest allow an answer at all.
+    fn refused_before_content(&self, found: &StoredRound, submission: &Submission, lease: Lease) -> Option<Error> {
+        found.row.submit(submission, lease, found.row.created_at).err()
+    }
+
+    async fn record_refusal(&self, round: RoundId, error: Error) -> Error {
+        let refusal = Command::RecordRefusal {
+            round,
+            principal: self.caller.clone(),
+            channel: self.channel,
+            code: error.code().as_str(),
+        };
+        // The refusal stands whether or not its event could be stored.
+        let _ = self.sayso.store().commit(vec![refusal]).await;
+        error
+    }
+
+    fn submission(&self, answer: &Answer, checked: Option<&CheckedResponses>, key: &str) -> Submission {
+        let given = responses_from_wire(&answer.responses);
+        let canonical = checked.map(CheckedResponses::canonical).unwrap_or_default();
+        Submission {
+            key: key.to_owned(),
+            answer_hash: Digest::of_text(&canonical).to_bytes(),
+            principal: self.caller.clone(),
+            channel: self.channel,
+            digest: answer.digest,
+            action: given.action(),
+            approves: false,
+        }
+    }
+}
+
+/// The requests of a stored round, opened again for checking an answer.
+pub(crate) fn requests_of(found: &StoredRound) -> Result<Requests, Error> {
+    let wire: Keyed<wire::Request> =
+        serde_json::from_str(found.requests.as_str()).map_err(|_| Error::Corrupt("request"))?;
+    wire.check().map_err(|_| Error::Corrupt("request"))
+}
+
+fn verdicts(requests: &Requests, answers: &Responses) -> Vec<Verdict> {
+    requests
+        .iter()
+        .map(|(key, request)| Verdict {
+            request_key: key.to_owned(),
+            is_approval: matches!(request, Request::Approval(_)),
+            accepted: answers.get(key).is_some_and(|response| response.action == Action::Accept),
+        })
+        .collect()
+}
+
+fn stored_form(responses: &Responses) -> Result<Json, Error> {
+    serde_json::to_string(&responses_to_wire(responses))
+        .ok()
+        .and_then(|text| Json::parse_within(&text, usize::MAX, sayso_core::json::JSON_DEPTH_CEILING).ok())
+        .ok_or(Error::Corrupt("answer"))
+}
+
+/// The diagnostic projection of an answer: secrets go by name, by schema and inside URLs.
+fn redact(stored: &Keyed<Response>, requests: &Keyed<wire::Request>) -> Keyed<Response> {
+    let hide = |(key, response): &(String, Response)| {
+        let schema = requests.get(key).and_then(|request| request.schema.as_ref());
+        let content = response.content.as_ref().map(|content| redacted(content, schema));
+        let reason = response.reason.as_ref().map(|_| sayso_core::json::REDACTED.to_owned());
+        (key.clone(), Response { action: response.action, content, reason })
+    };
+    Keyed(stored.0.iter().map(hide).collect())
+}
+
+#[async_trait]
+impl People for LocalPeople {
+    async fn answer(&self, round: RoundId, answer: Answer, key: &str) -> Result<wire::Round, Error> {
+        if !self.caller.may_answer() {
+            return Err(Error::Forbidden("an agent's credential cannot answer; a person does"));
+        }
+        if key.is_empty() || key.len() > limits::NAME_BYTES_MAX {
+            let message = format!("must have 1 to {} bytes", limits::NAME_BYTES_MAX);
+            return Err(Error::field("/idempotency_key", message));
+        }
+        let found = self.sayso.seen_round(&self.caller, round).await?;
+        let requests = requests_of(&found)?;
+        let checked = match check(&requests, &responses_from_wire(&answer.responses)) {
+            Ok(checked) => checked,
+            Err(error) => {
+                let submission = self.submission(&answer, None, key);
+                let earlier = self.refused_before_content(&found, &submission, Lease::Live);
+                return Err(self.record_refusal(round, earlier.unwrap_or(error)).await);
+            }
+        };
+        let verdicts = verdicts(&requests, &checked.submitted);
+        let mut submission = self.submission(&answer, Some(&checked), key);
+        submission.approves = verdicts.iter().any(|verdict| verdict.is_approval && verdict.accepted);
+        let command = Command::Submit {
+            round,
+            submission: Box::new(submission),
+            verdicts,
+            submitted: stored_form(&checked.submitted)?,
+            effective: stored_form(&checked.effective)?,
+        };
+        match self.sayso.store().commit(vec![command]).await?.into_iter().next() {
+            Some(Reply::Round(row)) => read::as_wire(&StoredRound { row: *row, ..found }),
+            _ => Err(Error::Corrupt("round")),
+        }
+    }
+
+    async fn show(&self, round: RoundId) -> Result<wire::Round, Error> {
+        self.sayso.round(&self.caller, round).await
+    }
+
+    async fn list(&self, filter: RoundFilter) -> Result<wire::RoundPage, Error> {
+        self.sayso.rounds(&self.caller, filter).await
+    }
+
+    async fn responses(&self, round: RoundId) -> Result<Option<ResponseRecord>, Error> {
+        let found = self.sayso.seen_round(&self.caller, round).await?;
+        let Some(stored) = self.sayso.store().answer(round).await? else { return Ok(None) };
+        let record = ResponseRecord {
+            redacted: self.caller.kind != PrincipalKind::Person,
+            submitted: responses_of(&stored.submitted)?,
+            effective: responses_of(&stored.effective)?,
+        };
+        if !record.redacted {
+            return Ok(Some(record));
+        }
+        let requests: Keyed<wire::Request> =
+            serde_json::from_str(found.requests.as_str()).map_err(|_| Error::Corrupt("request"))?;
+        let (submitted, effective) = (redact(&record.submitted, &requests), redact(&record.effective, &requests));
+        Ok(Some(ResponseRecord { submitted, effective, ..record }))
+    }
+
+    async fn cancel(&self, execution: ExecutionId) -> Result<wire::Execution, Error> {
+        self.sayso.execution(&self.caller, execution).await?;
+        let command = Command::Cancel { execution, principal: self.caller.clone() };
+        self.sayso.store().commit(vec![command]).await?;
+        self.sayso.execution(&self.caller, execution).await
+    }
+}

@@ -1,0 +1,155 @@
+//! Reading rounds and executions, as a caller may see them: persons everything, agents what is their own.
+
+use std::time::Duration;
+
+use sayso_core::error::Error;
+use sayso_core::event::Event;
+use sayso_core::id::{ExecutionId, RoundId};
+use sayso_core::json::Json;
+use sayso_core::limits::{PAGE_ROWS_MAX, WAIT_MS_MAX};
+use sayso_core::principal::{Principal, PrincipalKind};
+use sayso_core::wire;
+use sayso_store::{ExecutionFilter, RoundFilter, StoredRound};
+use tokio::time::{Instant, timeout_at};
+
+use crate::open::Sayso;
+use crate::waiters::{Awaited, EventFeed};
+
+/// Whether `caller` may see what `asked_by` asked.
+fn may_see(caller: &Principal, asked_by: &Principal) -> bool {
+    caller.kind == PrincipalKind::Person || caller == asked_by
+}
+
+pub(crate) fn as_wire(stored: &StoredRound) -> Result<wire::Round, Error> {
+    let requests = serde_json::from_str(stored.requests.as_str()).map_err(|_| Error::Corrupt("request"))?;
+    let calls = serde_json::from_str(stored.calls.as_str()).map_err(|_| Error::Corrupt("request"))?;
+    Ok(wire::Round::new(&stored.row, requests, calls))
+}
+
+impl Sayso {
+    pub(crate) async fn seen_round(&self, caller: &Principal, id: RoundId) -> Result<StoredRound, Error> {
+        let found = self.store().round(id).await?.ok_or(Error::NotFound("round"))?;
+        if may_see(caller, &found.row.asked_by) { Ok(found) } else { Err(Error::NotFound("round")) }
+    }
+
+    /// A round, as `caller` may see it.
+    pub async fn round(&self, caller: &Principal, id: RoundId) -> Result<wire::Round, Error> {
+        as_wire(&self.seen_round(caller, id).await?)
+    }
+
+    /// Waits until the round's `rev` is past `after`, or `wait` (at most 50 s) is over; either way, the round as it is.
+    pub async fn round_after(
+        &self,
+        caller: &Principal,
+        id: RoundId,
+        after: u32,
+        wait: Duration,
+    ) -> Result<wire::Round, Error> {
+        let until = Instant::now() + wait.min(Duration::from_millis(WAIT_MS_MAX));
+        let listener = self.inner.hub.listen(Awaited::Round(id), self.store().observe());
+        loop {
+            let found = self.seen_round(caller, id).await?;
+            if found.row.rev > after || timeout_at(until, listener.maybe_changed()).await.is_err() {
+                return as_wire(&found);
+            }
+        }
+    }
+
+    /// One page of rounds, newest first.
+    pub async fn rounds(&self, caller: &Principal, mut filter: RoundFilter) -> Result<wire::RoundPage, Error> {
+        let rows = if filter.limit == 0 { PAGE_ROWS_MAX } else { filter.limit.min(PAGE_ROWS_MAX) };
+        filter.limit = rows + 1;
+        if caller.kind != PrincipalKind::Person {
+            filter.asked_by = Some(caller.clone());
+        }
+        let mut found = self.store().rounds(filter).await?;
+        let more = found.len() > rows;
+        found.truncate(rows);
+        let rounds = found.iter().map(as_wire).collect::<Result<Vec<_>, _>>()?;
+        let next_cursor = rounds.last().filter(|_| more).map(|round| round.round_id);
+        Ok(wire::RoundPage { rounds, next_cursor })
+    }
+
+    /// An execution, as `caller` may see it.
+    pub async fn execution(&self, caller: &Principal, id: ExecutionId) -> Result<wire::Execution, Error> {
+        let (row, pending) = self.store().execution(id).await?.ok_or(Error::NotFound("execution"))?;
+        if !may_see(caller, &row.started_by) {
+            return Err(Error::NotFound("execution"));
+        }
+        Ok(wire::Execution::new(&row, pending))
+    }
+
+    /// One page of executions, newest first.
+    pub async fn executions(
+        &self,
+        caller: &Principal,
+        mut filter: ExecutionFilter,
+    ) -> Result<wire::ExecutionPage, Error> {
+        let rows = if filter.limit == 0 { PAGE_ROWS_MAX } else { filter.limit.min(PAGE_ROWS_MAX) };
+        filter.limit = rows + 1;
+        if caller.kind != PrincipalKind::Person {
+            filter.started_by = Some(caller.clone());
+        }
+        let mut found = self.store().executions(filter).await?;
+        let more = found.len() > rows;
+        found.truncate(rows);
+        let executions: Vec<_> = found.into_iter().map(|(row, pending)| wire::Execution::new(&row, pending)).collect();
+        let next_cursor = executions.last().filter(|_| more).map(|execution| execution.execution_id);
+        Ok(wire::ExecutionPage { executions, next_cursor })
+    }
+
+    /// Waits until the execution is finished, or `wait` (at most 50 s) is over: then `Error::Timeout`.
+    pub async fn execution_result(
+        &self,
+        caller: &Principal,
+        id: ExecutionId,
+        wait: Duration,
+    ) -> Result<wire::ExecutionResult, Error> {
+        let until = Instant::now() + wait.min(Duration::from_millis(WAIT_MS_MAX));
+        let listener = self.inner.hub.listen(Awaited::Execution(id), self.store().observe());
+        loop {
+            let execution = self.execution(caller, id).await?;
+            if execution.outcome.is_some() {
+                let result: Option<Json> = self.store().result(id).await?;
+                return Ok(wire::ExecutionResult { execution, result });
+            }
+            timeout_at(until, listener.maybe_changed()).await.map_err(|_| Error::Timeout)?;
+        }
+    }
+
+    /// Events after `seq`, at most a page of them, with their hashes.
+    pub async fn events_after(&self, caller: &Principal, seq: u64) -> Result<Vec<Event>, Error> {
+        let mut events = self.store().events_after(seq, PAGE_ROWS_MAX).await?;
+        if caller.kind != PrincipalKind::Person {
+            self.keep_own(caller, &mut events).await?;
+        }
+        Ok(events)
+    }
+
+    async fn keep_own(&self, caller: &Principal, events: &mut Vec<Event>) -> Result<(), Error> {
+        let mut own = std::collections::HashMap::new();
+        for id in events.iter().filter_map(|event| event.event.execution_id) {
+            if let std::collections::hash_map::Entry::Vacant(entry) = own.entry(id) {
+                entry.insert(self.execution(caller, id).await.is_ok());
+            }
+        }
+        events.retain(|event| event.event.execution_id.is_some_and(|id| own.get(&id) == Some(&true)));
+        Ok(())
+    }
+
+    /// The number of the last event; 0 before the first.
+    pub async fn last_event(&self) -> Result<u64, Error> {
+        self.store().last_event().await
+    }
+
+    /// Says when there may be new events, by this process or another.
+    pub fn event_feed(&self) -> EventFeed {
+        self.inner.hub.feed(self.store().observe())
+    }
+
+    /// How long `server` waited before it last took a question back.
+    pub async fn last_wait(&self, server: &str) -> Result<Option<Duration>, Error> {
+        let waited = self.store().last_wait_ms(server).await?;
+        Ok(waited.and_then(|ms| u64::try_from(ms).ok()).map(Duration::from_millis))
+    }
+}

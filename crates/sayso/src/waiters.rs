@@ -1,0 +1,186 @@
+//! Waiting without polling. A hint wakes whoever waits for that row; everybody reads the row again before believing it.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use sayso_core::id::{ExecutionId, RoundId};
+use sayso_store::{Hints, Observing};
+use tokio::sync::{Notify, watch};
+
+use crate::open::Inner;
+
+/// How often a process with somebody waiting compares the store's last event with what it has heard of: the bound on
+/// how late a wake-up is when every hint was lost.
+const CATCH_UP_EVERY: Duration = Duration::from_secs(1);
+
+/// Hears the store's hints and wakes who waits. Cheap to clone.
+#[derive(Clone, Default)]
+pub struct Hub {
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    rounds: Waiters<RoundId>,
+    executions: Waiters<ExecutionId>,
+    events: watch::Sender<u64>,
+    heard_event: AtomicU64,
+    waiting: AtomicU64,
+    began: Notify,
+}
+
+struct Waiters<K>(Mutex<HashMap<K, Vec<Arc<Notify>>>>);
+
+impl<K> Default for Waiters<K> {
+    fn default() -> Self {
+        Self(Mutex::new(HashMap::new()))
+    }
+}
+
+impl<K: Copy + Eq + Hash> Waiters<K> {
+    fn add(&self, key: K) -> Arc<Notify> {
+        let notify = Arc::new(Notify::new());
+        let mut waiters = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        waiters.entry(key).or_default().push(notify.clone());
+        notify
+    }
+
+    fn remove(&self, key: K, notify: &Arc<Notify>) {
+        let mut waiters = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(list) = waiters.get_mut(&key) {
+            list.retain(|known| !Arc::ptr_eq(known, notify));
+            if list.is_empty() {
+                waiters.remove(&key);
+            }
+        }
+    }
+
+    fn wake(&self, keys: &[K]) {
+        let waiters = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for notify in keys.iter().filter_map(|key| waiters.get(key)).flatten() {
+            notify.notify_one();
+        }
+    }
+
+    fn wake_all(&self) {
+        let waiters = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        waiters.values().flatten().for_each(|notify| notify.notify_one());
+    }
+}
+
+/// What somebody waits for.
+#[derive(Clone, Copy)]
+pub(crate) enum Awaited {
+    Round(RoundId),
+    Execution(ExecutionId),
+}
+
+/// Registered before the row is read, so that no change falls between reading and waiting.
+pub(crate) struct Listener {
+    shared: Arc<Shared>,
+    awaited: Awaited,
+    notify: Arc<Notify>,
+    _observing: Observing,
+}
+
+impl Listener {
+    /// Returns when the row may have changed.
+    pub(crate) async fn maybe_changed(&self) {
+        self.notify.notified().await;
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        match self.awaited {
+            Awaited::Round(id) => self.shared.rounds.remove(id, &self.notify),
+            Awaited::Execution(id) => self.shared.executions.remove(id, &self.notify),
+        }
+        self.shared.waiting.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Says when there may be new events.
+pub struct EventFeed {
+    shared: Arc<Shared>,
+    receiver: watch::Receiver<u64>,
+    _observing: Observing,
+}
+
+impl EventFeed {
+    /// Returns when there may be events that were not there at the last call.
+    pub async fn maybe_more(&mut self) {
+        // The sender lives in what this feed keeps alive, so this only ever returns on a change.
+        let _ = self.receiver.changed().await;
+    }
+}
+
+impl Drop for EventFeed {
+    fn drop(&mut self) {
+        self.shared.waiting.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Hub {
+    fn begin(&self) {
+        self.shared.waiting.fetch_add(1, Ordering::SeqCst);
+        self.shared.began.notify_one();
+    }
+
+    pub(crate) fn listen(&self, awaited: Awaited, observing: Observing) -> Listener {
+        self.begin();
+        let notify = match awaited {
+            Awaited::Round(id) => self.shared.rounds.add(id),
+            Awaited::Execution(id) => self.shared.executions.add(id),
+        };
+        Listener { shared: self.shared.clone(), awaited, notify, _observing: observing }
+    }
+
+    pub(crate) fn feed(&self, observing: Observing) -> EventFeed {
+        self.begin();
+        EventFeed { shared: self.shared.clone(), receiver: self.shared.events.subscribe(), _observing: observing }
+    }
+
+    fn wake_all(&self) {
+        self.shared.rounds.wake_all();
+        self.shared.executions.wake_all();
+        self.shared.events.send_modify(|generation| *generation += 1);
+    }
+
+    /// While somebody waits, catches up with the store once a second: hints may be lost, the row is the truth.
+    pub(crate) fn watch_store(&self, inner: &Arc<Inner>) {
+        let (hub, inner) = (self.clone(), Arc::downgrade(inner));
+        tokio::spawn(async move {
+            loop {
+                if hub.shared.waiting.load(Ordering::SeqCst) == 0 {
+                    tokio::select! {
+                        () = hub.shared.began.notified() => {}
+                        () = tokio::time::sleep(CATCH_UP_EVERY * 60) => {}
+                    }
+                }
+                tokio::time::sleep(CATCH_UP_EVERY).await;
+                let Some(inner) = inner.upgrade() else { return };
+                let Ok(last) = inner.store.last_event().await else { continue };
+                if hub.shared.heard_event.fetch_max(last, Ordering::SeqCst) < last {
+                    hub.wake_all();
+                }
+            }
+        });
+    }
+}
+
+impl Hints for Hub {
+    fn changed(&self, rounds: &[RoundId], executions: &[ExecutionId], last_event: u64) {
+        self.shared.heard_event.fetch_max(last_event, Ordering::SeqCst);
+        self.shared.rounds.wake(rounds);
+        self.shared.executions.wake(executions);
+        self.shared.events.send_modify(|generation| *generation += 1);
+    }
+
+    fn changed_elsewhere(&self) {
+        self.wake_all();
+    }
+}

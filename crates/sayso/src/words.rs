@@ -1,0 +1,35 @@
+//! What an agent is told. One place for every adapter, so that "nobody answered" never sounds like "somebody refused".
+
+use sayso_core::id::ExecutionId;
+use sayso_core::round::Failure;
+
+/// A question that could not be stored was never asked.
+pub const QUESTION_UNAVAILABLE: &str =
+    "Question unavailable: nobody could be asked, nothing was denied, and it was not run. Ask again later.";
+
+/// What an agent reads when a round ended without a person's answer.
+pub fn ended(failure: &Failure) -> String {
+    let words = match failure.code.as_str() {
+        Failure::EXPIRED => "Nobody answered in time; nobody refused. It was not run.",
+        Failure::UNAVAILABLE => QUESTION_UNAVAILABLE,
+        Failure::CANCELLED => "Cancelled before anybody answered; nobody refused. It was not run.",
+        Failure::WITHDRAWN => {
+            "The question was withdrawn by whoever asked it, before anybody answered; nobody refused."
+        }
+        Failure::SUPERSEDED => "Another question took this one's place; nobody refused.",
+        Failure::RECOVERY_UNAVAILABLE => {
+            "The process that asked is gone, and nobody can tell whether its answer was used."
+        }
+        _ => return format!("The question ended as {}: {}", failure.code, failure.message),
+    };
+    words.to_owned()
+}
+
+/// What an agent reads while a person still thinks. Imperative on purpose: a vague text makes agents try other ways.
+pub fn still_waiting(execution: ExecutionId, wait_tool: &str, inbox: &str) -> String {
+    format!(
+        "This call is still waiting for a person to answer. It was not denied and it has not run. \
+         Call the tool `{wait_tool}` with {{\"execution_id\": \"{execution}\"}} to go on waiting, as often as needed. \
+         Do not retry with other arguments and do not try another way. {inbox}"
+    )
+}
