@@ -1,1 +1,9 @@
-//! Placeholder
+//! Where agents come in. The gateway is an MCP server in front of another: it stores what the upstream asks, waits for a
+//! person, and hands the answer over.
+//!
+//! This crate speaks the dialects of agents and must never know HTML or SQL. Its folders do not see each other, `jsonrpc`
+//! apart. A foreign message is kept as the text it came in, beside a narrow view of the members that are read; a change
+//! splices the range of one member, so everything else passes byte for byte.
+
+pub mod gateway;
+pub mod jsonrpc;

@@ -1,0 +1,277 @@
+//! A question of the upstream's: stored as a round, answered by a person, handed over.
+
+use std::time::Duration;
+
+use sayso::wire::{Keyed, Request, RequestKind, Response};
+use sayso::{Ask as NewRound, Error, Failure, Json, Outcome, RoundId, Status, Step, words};
+use sayso_core::response::Action;
+use sayso_core::round::Delivery;
+
+use super::call::{Ask, Pending};
+use super::session::{Event, Session};
+use super::timers::{Due, HEARTBEAT};
+use crate::jsonrpc::{self, INTERNAL_ERROR, INVALID_PARAMS, Message};
+
+/// The key of the one request in a round of ours.
+const REQUEST_KEY: &str = "elicitation";
+/// How long one wait for a round lasts before it is begun again.
+const WAIT: Duration = Duration::from_secs(50);
+
+impl Session {
+    /// The upstream asks. The round is stored before anybody sees it; if it cannot be, it was never asked.
+    pub(super) async fn asked(&mut self, message: &Message, upstream_id: &str) {
+        let request = match read_request(message) {
+            Ok(request) => request,
+            Err(words) => {
+                self.upstream.send(jsonrpc::error(upstream_id, INVALID_PARAMS, &words, None)).await;
+                return;
+            }
+        };
+        let (text, elicitation_id) = (request.message.clone().unwrap_or_default(), request.elicitation_id.clone());
+        let candidates = self.candidates();
+        let new = self.new_round(request, &candidates);
+        let opened = match self.desk.open(new, None).await {
+            Ok(opened) => opened,
+            Err(error) => {
+                let (code, words) = refusal(&error);
+                self.upstream.send(jsonrpc::error(upstream_id, code, &words, None)).await;
+                return;
+            }
+        };
+        let Some(fence) = opened.fence else { return };
+        let execution = opened.round.execution_id;
+        let own_execution = match candidates.as_slice() {
+            [only] => {
+                if let Some(call) = self.call(*only) {
+                    call.execution = Some(execution);
+                }
+                None
+            }
+            _ => Some(execution),
+        };
+        let number = self.next_ask;
+        self.next_ask += 1;
+        self.watch(number, opened.round.round_id, opened.round.rev);
+        let ask = Ask {
+            upstream_id: upstream_id.to_owned(),
+            round: opened.round.round_id,
+            fence,
+            message: text,
+            candidates: candidates.clone(),
+            own_execution,
+            answered: false,
+        };
+        if let Some(id) = elicitation_id {
+            self.stored.keep_url(id, ask.round);
+        }
+        self.asks.insert(number, ask);
+        for call in candidates {
+            self.paused(call).await;
+        }
+    }
+
+    /// The calls that may have asked: those in flight that are not waiting for a person already. A question on stdio
+    /// names no call.
+    fn candidates(&self) -> Vec<u64> {
+        let is_surely_waiting = |number: u64| self.asks.values().any(|ask| !ask.answered && ask.candidates == [number]);
+        let in_flight = self.requests.iter().filter(|(_, pending)| matches!(pending, Pending::Call(_)));
+        in_flight.map(|(number, _)| *number).filter(|number| !is_surely_waiting(*number)).collect()
+    }
+
+    fn new_round(&mut self, request: Request, candidates: &[u64]) -> NewRound {
+        let mut new = NewRound::one(REQUEST_KEY, request);
+        new.server = Some(self.options.name.clone());
+        new.delivery = Some(Delivery::Live);
+        let calls: Vec<_> =
+            candidates.iter().filter_map(|number| self.call(*number).map(|call| call.shown())).collect();
+        if let [only] = candidates
+            && let Some(call) = self.call(*only)
+        {
+            new.execution_id = call.execution;
+            new.operation_kind = Some(call.kind);
+            new.operation_name = Some(call.name.clone());
+        } else {
+            let names: Vec<_> = calls.iter().map(|call| call.name.as_str()).collect();
+            new.operation_name = Some(if names.is_empty() { "session".to_owned() } else { names.join(" or ") });
+        }
+        new.calls = calls;
+        new
+    }
+
+    /// Waits in the background until the round is no longer pending.
+    fn watch(&self, ask: u64, round: RoundId, rev: u32) {
+        let (desk, events) = (self.desk.clone(), self.events.clone());
+        tokio::spawn(async move {
+            let mut rev = rev;
+            let mut pause = tokio::time::interval(Duration::from_secs(1));
+            pause.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+            while !events.is_closed() {
+                match desk.wait(round, rev, WAIT).await {
+                    Ok(found) if found.status != Status::Pending => {
+                        // A session that is gone has failed its rounds itself.
+                        let _ = events.send(Event::Changed(ask, Box::new(found))).await;
+                        return;
+                    }
+                    Ok(found) => rev = found.rev,
+                    // The store is away for a moment; the round is still there.
+                    Err(_) => drop(pause.tick().await),
+                }
+            }
+        });
+    }
+
+    /// A call begins to wait for a person: whoever waits for it hears so, and is let go if it was held long enough.
+    async fn paused(&mut self, number: u64) {
+        self.timers.at(tokio::time::Instant::now() + HEARTBEAT, Due::Heartbeat { call: number });
+        let Some(waiter) = self.call(number).and_then(|call| call.waiter.clone()) else { return };
+        if waiter.hold_until <= tokio::time::Instant::now() {
+            self.hold_over(&waiter.client_id).await;
+        }
+    }
+
+    /// A round has been answered or has ended. `start_delivery` is stored before a byte goes to the upstream.
+    pub(super) async fn round_changed(&mut self, number: u64, round: &sayso::wire::Round) {
+        let Some(ask) = self.asks.get(&number).filter(|ask| !ask.answered) else { return };
+        let (upstream_id, round_id, fence) = (ask.upstream_id.clone(), ask.round, ask.fence.clone());
+        if let Some(failure) = &round.failure {
+            // Only a person's own decline or cancel goes upstream as such.
+            let line = jsonrpc::error(&upstream_id, INTERNAL_ERROR, &words::ended(failure), None);
+            self.upstream.send(line).await;
+            self.drop_ask(number).await;
+            return;
+        }
+        match self.desk.start(round_id, fence).await {
+            Ok(handed) => {
+                self.upstream.send(jsonrpc::result(&upstream_id, &elicit_result(&handed.responses))).await;
+                if let Some(ask) = self.asks.get_mut(&number) {
+                    ask.answered = true;
+                    if ask.own_execution.is_some() {
+                        self.ask_for_receipt(number).await;
+                    }
+                }
+            }
+            Err(error @ (Error::Conflict { .. } | Error::State { .. })) => {
+                // Somebody took this process for dead and ended the round; nothing was handed over.
+                let line = jsonrpc::error(&upstream_id, INTERNAL_ERROR, &error.to_string(), None);
+                self.upstream.send(line).await;
+                self.drop_ask(number).await;
+            }
+            // The store is away for a moment: the answer is there and is looked for again.
+            Err(_) => self.watch(number, round_id, 0),
+        }
+    }
+
+    /// Where no call's result will prove it, a ping's answer does: the upstream reads in order.
+    async fn ask_for_receipt(&mut self, ask: u64) {
+        let number = self.number();
+        self.requests.insert(number, Pending::Receipt { ask });
+        self.upstream.send(jsonrpc::request(&number.to_string(), "ping", "{}")).await;
+    }
+
+    /// The upstream has read the answer of an ask that no single call made.
+    pub(super) async fn receipt(&mut self, number: u64) {
+        let Some(ask) = self.asks.remove(&number) else { return };
+        let mut steps = vec![Step::Delivered(ask.round, ask.fence.clone()), Step::Resolved(ask.round, ask.fence)];
+        steps.extend(ask.own_execution.map(|own| Step::Finished(own, Outcome::Completed, None)));
+        self.settle(steps).await;
+    }
+
+    /// Call `number` has gone on: the answers that were written for it have arrived.
+    pub(super) async fn went_on(&mut self, number: u64) {
+        let steps = self.take_answered(number);
+        self.settle(steps).await;
+    }
+
+    /// Takes the answered asks of call `number` out, with the steps that store their receipt.
+    pub(super) fn take_answered(&mut self, number: u64) -> Vec<Step> {
+        let is_its = |ask: &Ask| ask.answered && ask.own_execution.is_none() && ask.candidates == [number];
+        let arrived: Vec<_> = self.asks.iter().filter(|(_, ask)| is_its(ask)).map(|(ask, _)| *ask).collect();
+        let taken = arrived.iter().filter_map(|ask| self.asks.remove(ask));
+        taken
+            .flat_map(|ask| [Step::Delivered(ask.round, ask.fence.clone()), Step::Resolved(ask.round, ask.fence)])
+            .collect()
+    }
+
+    /// Stores what became known, in one transaction; where a part of it is refused, because a round has ended
+    /// meanwhile, each part for itself. What cannot be stored now is for the sweeper: it will say that nobody can tell.
+    pub(super) async fn settle(&self, steps: Vec<Step>) {
+        if steps.is_empty() {
+            return;
+        }
+        let refused = matches!(
+            self.desk.settle(steps.clone()).await,
+            Err(Error::Conflict { .. } | Error::State { .. } | Error::NotFound(_))
+        );
+        if refused && steps.len() > 1 {
+            for step in steps {
+                let _ = self.desk.settle(vec![step]).await;
+            }
+        }
+    }
+
+    /// Forgets an ask that has ended, with its own execution.
+    async fn drop_ask(&mut self, number: u64) {
+        if let Some(ask) = self.asks.remove(&number)
+            && let Some(own) = ask.own_execution
+        {
+            self.settle(vec![Step::Finished(own, Outcome::Cancelled, None)]).await;
+        }
+    }
+
+    /// The upstream takes its question back. A person who answers now is told so.
+    pub(super) async fn withdrawn(&mut self, number: u64) {
+        let Some(ask) = self.asks.get(&number) else { return };
+        let failure = Failure::new(Failure::WITHDRAWN, "the server that asked took its question back");
+        let step = Step::Failed(ask.round, Some(ask.fence.clone()), failure);
+        self.settle(vec![step]).await;
+        self.drop_ask(number).await;
+    }
+
+    /// The asker says that the visit to a URL is complete; unknown ids are ignored, as MCP has it.
+    pub(super) async fn url_completed(&mut self, message: &Message) {
+        let Some(id) = message.string_param("elicitationId") else { return };
+        let known = self.stored.url_round(&id).map(Step::UrlCompleted).into_iter().collect();
+        self.settle(known).await;
+    }
+}
+
+fn read_request(message: &Message) -> Result<Request, String> {
+    let text = message.string_param("message").ok_or("params.message must be a text")?;
+    match message.string_param("mode").as_deref() {
+        None | Some("form") => {
+            let schema = message.param("requestedSchema").ok_or("params.requestedSchema is required")?;
+            let json = |text: &str| Json::parse(text).map_err(|error| error.to_string());
+            let meta = message.param("_meta").map(json).transpose()?;
+            Ok(Request { meta, ..Request::form(text, json(schema)?) })
+        }
+        Some("url") => {
+            let url = message.string_param("url").ok_or("params.url must be a text")?;
+            let elicitation_id = message.string_param("elicitationId");
+            Ok(Request { message: Some(text), url: Some(url), elicitation_id, ..Request::empty(RequestKind::Url) })
+        }
+        Some(_) => Err("params.mode must be form or url".to_owned()),
+    }
+}
+
+fn refusal(error: &Error) -> (i64, String) {
+    match error {
+        Error::Validation { .. } | Error::Limit(_) => (INVALID_PARAMS, error.to_string()),
+        Error::RoundLimit(_) => (INTERNAL_ERROR, error.to_string()),
+        _ => (INTERNAL_ERROR, words::QUESTION_UNAVAILABLE.to_owned()),
+    }
+}
+
+/// The person's answer as MCP has it. A decline's reason, for which MCP has no place, goes under a key of ours.
+fn elicit_result(responses: &Keyed<Response>) -> String {
+    let Some(response) = responses.get(REQUEST_KEY) else { return r#"{"action":"cancel"}"#.to_owned() };
+    let mut members = vec![format!(r#""action":"{}""#, response.action.as_str())];
+    if response.action == Action::Accept
+        && let Some(content) = &response.content
+    {
+        members.push(format!(r#""content":{}"#, content.as_str()));
+    }
+    if let Some(reason) = &response.reason {
+        members.push(format!(r#""_meta":{{"dev.sayso/reason":{}}}"#, Json::from_text(reason).as_str()));
+    }
+    format!("{{{}}}", members.join(","))
+}

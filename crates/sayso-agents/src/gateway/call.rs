@@ -1,0 +1,94 @@
+//! What is in flight: calls, the questions asked in them, and who waits for them.
+
+use sayso::wire::Call as ShownCall;
+use sayso::{ExecutionId, Fence, Json, RoundId};
+use sayso_core::round::OperationKind;
+use tokio::time::Instant;
+
+/// A client's request that is open, under its id as written.
+#[derive(Debug, Clone)]
+pub(super) enum Open {
+    /// It waits for the answer to our upstream request of this number.
+    Forwarded(u64),
+    /// It waits for a stored result that another process, or an earlier call of ours, provides.
+    Elsewhere,
+}
+
+/// A request of ours at the upstream.
+pub(super) enum Pending {
+    /// The stored `initialize`; the client's id where it still waits for the answer.
+    Initialize { client_id: Option<String> },
+    /// A page of our own reading of the tools.
+    ListTools,
+    /// The first page of the client's own reading.
+    ClientTools { client_id: String },
+    /// Anything that is only passed on.
+    Plain { client_id: String, progress_token: Option<String> },
+    /// An operation, which may ask.
+    Call(Box<Call>),
+    /// A ping whose answer proves that the upstream has read the answer of this ask.
+    Receipt { ask: u64 },
+}
+
+/// One upstream operation: one execution, once it has paused.
+pub(super) struct Call {
+    pub kind: OperationKind,
+    /// The tool's or prompt's name, or the resource's URI.
+    pub name: String,
+    pub arguments: Option<Json>,
+    pub key: CallKey,
+    pub waiter: Option<Waiter>,
+    /// Set once it has paused; the agent's handle.
+    pub execution: Option<ExecutionId>,
+    /// Whether a client leg of it has ended while it was paused.
+    pub was_parked: bool,
+    /// The last progress value written to whoever waits.
+    pub progress: f64,
+}
+
+/// Identical calls have equal keys: the method, the name, and the canonical arguments.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct CallKey {
+    pub method: String,
+    pub name: String,
+    pub arguments: String,
+}
+
+/// The client's request that will get the answer of a call.
+#[derive(Debug, Clone)]
+pub(super) struct Waiter {
+    pub client_id: String,
+    pub progress_token: Option<String>,
+    pub hold_until: Instant,
+    /// Whether it is a `sayso_wait`, which is let go at its hold whatever the call does.
+    pub is_wait_tool: bool,
+}
+
+impl Call {
+    pub fn shown(&self) -> ShownCall {
+        ShownCall { name: self.name.clone(), arguments: self.arguments.clone() }
+    }
+}
+
+/// A question of the upstream's that is a stored round.
+pub(super) struct Ask {
+    /// The upstream's id for it, as written.
+    pub upstream_id: String,
+    pub round: RoundId,
+    pub fence: Fence,
+    /// What the person is shown first.
+    pub message: String,
+    /// The calls that may have asked it, by our upstream numbers; empty where the session asked.
+    pub candidates: Vec<u64>,
+    /// Its own execution, where it is not the only candidate's.
+    pub own_execution: Option<ExecutionId>,
+    /// Whether the answer has been written to the upstream.
+    pub answered: bool,
+}
+
+impl Ask {
+    /// Whether call `number` cannot go on before this is answered, as far as is known.
+    pub fn pauses(&self, number: u64) -> bool {
+        !self.answered && self.candidates.contains(&number)
+    }
+}

@@ -1,0 +1,273 @@
+//! The agent's handle of a paused call: pending results, the wait tool, identical calls, and results that are stored.
+
+use std::time::Duration;
+
+use sayso::{Error, ExecutionId, Failure, Json, Outcome, Step, wire, words};
+use sayso_core::json::ObjectView;
+use sayso_core::round::OperationKind;
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::call::{Call, CallKey, Open, Pending, Waiter};
+use super::session::{Event, Session};
+use super::timers::{COLLECTED_AFTER, Due, HEARTBEAT};
+use crate::jsonrpc::{self, INTERNAL_ERROR, INVALID_PARAMS, Message};
+
+/// What a heartbeat adds to the last progress value: small enough to stay behind the upstream's own next step.
+const HEARTBEAT_STEP: f64 = 0.001;
+
+impl Session {
+    /// Makes sure that a paused call has a handle; one that shares its question with others has none yet.
+    pub(super) async fn ensure_execution(&mut self, number: u64) -> Option<ExecutionId> {
+        if let Some(execution) = self.call(number)?.execution {
+            return Some(execution);
+        }
+        let begun = self.desk.begin().await.ok()?;
+        self.call(number)?.execution = Some(begun);
+        Some(begun)
+    }
+
+    /// A request has been held long enough: where its call waits for a person, the pending result ends it.
+    pub(super) async fn hold_over(&mut self, client_id: &str) {
+        let Some(Open::Forwarded(number)) = self.open.get(client_id).cloned() else { return };
+        let is_paused = self.is_paused(number);
+        let Some(waiter) = self.call(number).and_then(|call| call.waiter.clone()) else { return };
+        if waiter.client_id == client_id && (is_paused || waiter.is_wait_tool) {
+            self.let_go(number).await;
+        }
+    }
+
+    /// Ends the request of whoever waits for a call with its pending result; the call stays.
+    async fn let_go(&mut self, number: u64) {
+        let Some(execution) = self.ensure_execution(number).await else { return };
+        let Some(waiter) = self.call(number).and_then(|call| {
+            call.was_parked = true;
+            call.waiter.take()
+        }) else {
+            return;
+        };
+        self.open.remove(&waiter.client_id);
+        let line = self.pending_result(number, execution, &waiter);
+        self.client.send(line).await;
+    }
+
+    fn pending_result(&mut self, number: u64, execution: ExecutionId, waiter: &Waiter) -> String {
+        let ask = self.asks.values().find(|ask| ask.pauses(number));
+        let (round, message) = ask.map_or((None, String::new()), |ask| (Some(ask.round), ask.message.clone()));
+        let where_ = round.map(|round| format!("The person answers round {round} in Sayso.")).unwrap_or_default();
+        let text = words::still_waiting(execution, &self.lists.wait_tool(), &where_);
+        let Some(Pending::Call(call)) = self.requests.get(&number) else {
+            return jsonrpc::error(&waiter.client_id, INTERNAL_ERROR, &text, None);
+        };
+        let paused = json!({
+            "execution_id": execution.to_string(),
+            "tool_path": self.options.tool_path(&call.name),
+            "message": message,
+            "args": call.arguments.as_ref().map(Json::value),
+        });
+        if call.kind != OperationKind::Tool {
+            let data = json!({"execution_id": execution.to_string(), "paused": paused}).to_string();
+            return jsonrpc::error(&waiter.client_id, INTERNAL_ERROR, &text, Some(&data));
+        }
+        // A result of a tool with an output schema must carry what the schema says, unless it is an error.
+        let is_error = !waiter.is_wait_tool && self.lists.has_output_schema(&call.name);
+        let mut result = json!({"content": [{"type": "text", "text": text}], "isError": is_error});
+        if !is_error && let Some(members) = result.as_object_mut() {
+            members.insert("structuredContent".to_owned(), json!({"paused": paused}));
+        }
+        jsonrpc::result(&waiter.client_id, &result.to_string())
+    }
+
+    /// Whoever waits for a paused call hears that it still is.
+    pub(super) async fn heartbeat(&mut self, number: u64) {
+        if !self.is_paused(number) {
+            return;
+        }
+        self.timers.at(Instant::now() + HEARTBEAT, Due::Heartbeat { call: number });
+        let Some(call) = self.call(number) else { return };
+        let Some(token) = call.waiter.as_ref().and_then(|waiter| waiter.progress_token.clone()) else { return };
+        call.progress = call.progress.max(0.0) + HEARTBEAT_STEP;
+        let (progress, message) = (call.progress, "waiting for a person");
+        let params = format!(r#"{{"progressToken":{token},"progress":{progress},"message":"{message}"}}"#);
+        self.client.send(jsonrpc::notification("notifications/progress", &params)).await;
+    }
+
+    /// Joins an identical call that was let go, or gives its stored result. `false`: this is a new call.
+    pub(super) async fn join(&mut self, key: &CallKey, waiter: &Waiter) -> bool {
+        let is_it = |pending: &Pending| matches!(pending, Pending::Call(call) if call.key == *key && call.was_parked);
+        if let Some(number) = self.requests.iter().find(|(_, pending)| is_it(pending)).map(|(number, _)| *number) {
+            self.attach(number, waiter.clone()).await;
+            return true;
+        }
+        let Some(execution) = self.stored.for_retry(key) else { return false };
+        self.look_elsewhere(execution, waiter, Duration::ZERO);
+        true
+    }
+
+    /// The newest waiter wins; an older one gets the pending result.
+    async fn attach(&mut self, number: u64, waiter: Waiter) {
+        if self.call(number).is_some_and(|call| call.waiter.is_some()) {
+            self.let_go(number).await;
+        }
+        self.open.insert(waiter.client_id.clone(), Open::Forwarded(number));
+        self.timers.at(waiter.hold_until, Due::HoldOver { client_id: waiter.client_id.clone() });
+        if let Some(call) = self.call(number) {
+            call.waiter = Some(waiter);
+            // Every request begins its own count.
+            call.progress = f64::NEG_INFINITY;
+        }
+    }
+
+    /// `sayso_wait {execution_id}`.
+    pub(super) async fn wait_tool_called(&mut self, message: &Message, id: &str) {
+        let given = message.param("arguments").and_then(ObjectView::read);
+        let execution = given.and_then(|arguments| serde_json::from_str(arguments.get("execution_id")?).ok());
+        let Some(execution) = execution else {
+            let words = "arguments.execution_id must be the handle that a paused call returned, exe_…";
+            self.client.send(jsonrpc::error(id, INVALID_PARAMS, words, None)).await;
+            return;
+        };
+        let waiter = self.waiter(message, id, true);
+        let is_it = |pending: &Pending| matches!(pending, Pending::Call(call) if call.execution == Some(execution));
+        match self.requests.iter().find(|(_, pending)| is_it(pending)).map(|(number, _)| *number) {
+            Some(number) => self.attach(number, waiter).await,
+            None => self.look_elsewhere(execution, &waiter, self.hold),
+        }
+    }
+
+    /// Waits in the background for a result that is stored, or that another process will store.
+    fn look_elsewhere(&mut self, execution: ExecutionId, waiter: &Waiter, wait: Duration) {
+        self.open.insert(waiter.client_id.clone(), Open::Elsewhere);
+        let (desk, events, client_id) = (self.desk.clone(), self.events.clone(), waiter.client_id.clone());
+        tokio::spawn(async move {
+            let until = Instant::now() + wait;
+            let outcome = loop {
+                let left = until.saturating_duration_since(Instant::now());
+                match desk.result(execution, left).await {
+                    Err(Error::Timeout) if !left.is_zero() => {}
+                    outcome => break outcome,
+                }
+            };
+            // A session that is gone has nobody to tell.
+            let _ = events.send(Event::Elsewhere { client_id, execution, outcome }).await;
+        });
+    }
+
+    pub(super) async fn found_elsewhere(
+        &mut self,
+        client_id: &str,
+        execution: ExecutionId,
+        outcome: Result<wire::ExecutionResult, Error>,
+    ) {
+        if self.open.remove(client_id).is_none() {
+            return;
+        }
+        let line = match outcome {
+            Ok(found) => {
+                if let Some(key) = self.stored.key_of(execution) {
+                    self.count_as_collected_later(&key, client_id);
+                }
+                stored_line(client_id, &found)
+            }
+            Err(Error::Timeout) => {
+                let text = words::still_waiting(execution, &self.lists.wait_tool(), "");
+                let paused = json!({"execution_id": execution.to_string()});
+                let content = json!([{"type": "text", "text": text}]);
+                let result = json!({"content": content, "isError": false, "structuredContent": {"paused": paused}});
+                jsonrpc::result(client_id, &result.to_string())
+            }
+            Err(Error::NotFound(_)) => tool_error(client_id, "There is no call with this execution_id."),
+            Err(error) => tool_error(client_id, &error.to_string()),
+        };
+        self.client.send(line).await;
+    }
+
+    fn count_as_collected_later(&mut self, key: &CallKey, client_id: &str) {
+        self.stored.written(key, client_id);
+        let due = Due::Collected { client_id: client_id.to_owned(), key: key.clone() };
+        self.timers.at(Instant::now() + COLLECTED_AFTER, due);
+    }
+
+    pub(super) async fn collected(&mut self, client_id: &str, key: &CallKey) {
+        if let Some(execution) = self.stored.collected(key, client_id) {
+            self.settle(vec![Step::Collected(execution)]).await;
+        }
+    }
+
+    /// The upstream's result or error for a call. Receipt, end of the rounds and result are stored in one transaction
+    /// before the client reads it.
+    pub(super) async fn call_answered(&mut self, number: u64, call: Call, message: &Message) {
+        let mut steps = self.take_answered(number);
+        steps.extend(self.end_open_asks(number));
+        if let Some(execution) = call.execution {
+            steps.push(finished(execution, message));
+            self.stored.keep(call.key.clone(), execution, call.was_parked);
+        }
+        self.settle(steps).await;
+        let Some(waiter) = call.waiter else { return };
+        if self.open.remove(&waiter.client_id).is_none() {
+            return;
+        }
+        if call.execution.is_some() {
+            self.count_as_collected_later(&call.key, &waiter.client_id);
+        }
+        self.client.send(message.with_id(&waiter.client_id)).await;
+    }
+
+    /// A call that has ended asks nothing more: its open question ends, and it is no candidate of the shared ones.
+    fn end_open_asks(&mut self, number: u64) -> Vec<Step> {
+        let mut steps = Vec::new();
+        let concerned: Vec<_> = self.asks.iter().filter(|(_, ask)| ask.pauses(number)).map(|(ask, _)| *ask).collect();
+        for ask in concerned {
+            let Some(found) = self.asks.get_mut(&ask) else { continue };
+            found.candidates.retain(|candidate| *candidate != number);
+            if !found.candidates.is_empty() {
+                continue;
+            }
+            let failure = Failure::new(Failure::WITHDRAWN, "the call ended without waiting for the answer");
+            steps.push(Step::Failed(found.round, Some(found.fence.clone()), failure));
+            steps.extend(found.own_execution.map(|own| Step::Finished(own, Outcome::Cancelled, None)));
+            self.asks.remove(&ask);
+        }
+        steps
+    }
+}
+
+/// The stored form of what the upstream answered: `{"result": …}` or `{"error": …}`, as written.
+fn finished(execution: ExecutionId, message: &Message) -> Step {
+    let stored = |name: &str| {
+        let text = format!(r#"{{"{name}":{}}}"#, message.member(name)?);
+        Json::parse_within(&text, usize::MAX, sayso_core::json::JSON_DEPTH_CEILING).ok()
+    };
+    match stored("result") {
+        Some(result) => Step::Finished(execution, Outcome::Completed, Some(result)),
+        None => {
+            let failure = Failure::new("upstream_error", "the server answered with an error");
+            Step::Finished(execution, Outcome::Failed(failure), stored("error"))
+        }
+    }
+}
+
+/// A stored result as an answer to the client's request of this id.
+fn stored_line(client_id: &str, found: &wire::ExecutionResult) -> String {
+    let stored = found.result.as_ref().and_then(|stored| {
+        let view = stored.object()?;
+        let answer = ["result", "error"].into_iter().find_map(|name| Some((name, view.get(name)?)))?;
+        Some(format!(r#"{{"jsonrpc":"2.0","id":{client_id},"{}":{}}}"#, answer.0, answer.1))
+    });
+    let ended = || {
+        let outcome = found.execution.outcome.as_ref();
+        let failure = outcome.map(|outcome| Failure {
+            code: outcome.code.clone().unwrap_or_else(|| outcome.status.clone()),
+            message: outcome.message.clone().unwrap_or_else(|| "there is no result".to_owned()),
+        });
+        tool_error(client_id, &failure.as_ref().map_or_else(|| "There is no result.".to_owned(), words::ended))
+    };
+    stored.unwrap_or_else(ended)
+}
+
+/// An error that the agent reads as the tool's own words.
+pub(super) fn tool_error(client_id: &str, text: &str) -> String {
+    let result = json!({"content": [{"type": "text", "text": text}], "isError": true});
+    jsonrpc::result(client_id, &result.to_string())
+}

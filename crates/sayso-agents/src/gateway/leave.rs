@@ -1,0 +1,146 @@
+//! Endings: the client leaves, the upstream ends, the gateway is told to stop.
+
+use std::collections::HashSet;
+
+use sayso::{ExecutionId, Failure, Outcome, Step};
+use sayso_core::round::OperationKind;
+use tokio::time::Instant;
+
+use super::call::Pending;
+use super::handles::tool_error;
+use super::options::GatewayExit;
+use super::session::Session;
+use super::timers::Due;
+use crate::jsonrpc::{self, INTERNAL_ERROR};
+
+impl Session {
+    /// The client has closed its side. What has paused goes on for a while, so that an answer is not lost; what has not
+    /// is cancelled.
+    pub(super) async fn client_left(&mut self) {
+        self.client_has_left = true;
+        self.open.clear();
+        let numbers: Vec<_> = self.requests.keys().copied().collect();
+        for number in numbers {
+            if self.keep_going(number).await {
+                continue;
+            }
+            if let Some(Pending::Call(_) | Pending::Plain { .. }) = self.requests.get(&number) {
+                self.requests.remove(&number);
+                let params = format!(r#"{{"requestId":{number},"reason":"the client left"}}"#);
+                self.upstream.send(jsonrpc::notification("notifications/cancelled", &params)).await;
+            }
+        }
+        self.timers.at(Instant::now() + self.options.linger, Due::LingerOver);
+    }
+
+    /// Whether there is a question open, or a call running whose answer was given.
+    pub(super) fn has_reason_to_stay(&self) -> bool {
+        self.upstream.is_running()
+            && (!self.asks.is_empty() || self.requests.values().any(|pending| matches!(pending, Pending::Call(_))))
+    }
+
+    /// The upstream is gone. Nobody can tell what became of an answer that was written to it.
+    pub(super) async fn upstream_ended(&mut self, how: &str) {
+        let status = self.upstream.ended().await;
+        self.is_initialized = false;
+        self.queued.clear();
+        self.passed_to_client.clear();
+        let why = format!("the server {} {how} ({status})", self.options.name);
+        self.end_everything(&why).await;
+    }
+
+    /// Ends what is open between client and upstream: questions that nobody can deliver an answer to any more, calls
+    /// whose result will not come, requests that wait for it.
+    async fn end_everything(&mut self, why: &str) {
+        let (mut steps, dying) = self.fail_asks(why);
+        let mut lines = Vec::new();
+        for pending in std::mem::take(&mut self.requests).into_values() {
+            match pending {
+                Pending::Call(call) => {
+                    // An execution dies with a round that cannot be recovered; any other ends here.
+                    let failure = Failure::new("upstream_exited", format!("{why}; the call may have run"));
+                    let ends_here = call.execution.filter(|execution| !dying.contains(execution));
+                    steps.extend(ends_here.map(|id| Step::Finished(id, Outcome::Failed(failure), None)));
+                    lines.extend(call.waiter.map(|waiter| lost_call(call.kind, &waiter.client_id, why)));
+                }
+                Pending::Plain { client_id, .. }
+                | Pending::ClientTools { client_id }
+                | Pending::Initialize { client_id: Some(client_id) } => {
+                    let line = jsonrpc::error(&client_id, INTERNAL_ERROR, why, None);
+                    lines.push((client_id, line));
+                }
+                Pending::Initialize { client_id: None } | Pending::ListTools | Pending::Receipt { .. } => {}
+            }
+        }
+        self.settle(steps).await;
+        for (client_id, line) in lines {
+            if self.open.remove(&client_id).is_some() {
+                self.client.send(line).await;
+            }
+        }
+        self.tools_lost().await;
+    }
+
+    /// The steps that fail every open question, and the executions that end with them.
+    fn fail_asks(&mut self, why: &str) -> (Vec<Step>, HashSet<ExecutionId>) {
+        let mut dying = HashSet::new();
+        let mut steps = Vec::new();
+        for ask in std::mem::take(&mut self.asks).into_values() {
+            let message = if ask.answered {
+                format!("{why} after the answer was written to it; nobody can tell whether it was used")
+            } else {
+                format!("{why} before anybody answered; the question died with it")
+            };
+            let failure = Failure::new(Failure::RECOVERY_UNAVAILABLE, message);
+            steps.push(Step::Failed(ask.round, Some(ask.fence), failure));
+            let single = match ask.candidates.as_slice() {
+                [only] => self.call(*only).and_then(|call| call.execution),
+                _ => None,
+            };
+            dying.extend(ask.own_execution.or(single));
+        }
+        (steps, dying)
+    }
+
+    /// The gateway ends: what is held is settled with a reason, the lease given back, both peers let go.
+    pub(super) async fn leave(mut self, exit: GatewayExit) {
+        let why = match exit {
+            GatewayExit::ClientLeft => None,
+            GatewayExit::LingerOver => Some("the agent left, and nobody answered while the gateway lingered"),
+            GatewayExit::Stopped => Some("the gateway was stopped"),
+            GatewayExit::ClientBroken => Some("the client sent a line over the limit"),
+        };
+        if let Some(why) = why {
+            self.end_everything(why).await;
+        }
+        // Whatever could not be settled is for the sweeper, which waits for the lease to run out anyway.
+        let _ = self.desk.leave().await;
+        self.upstream.close().await;
+        self.client.finish().await;
+    }
+
+    /// Lists that waited for a reading which will not end get an answer.
+    async fn tools_lost(&mut self) {
+        for message in std::mem::take(&mut self.lists.waiting) {
+            if let Some(id) = message.member("id")
+                && self.open.remove(id).is_some()
+            {
+                let line = jsonrpc::error(id, INTERNAL_ERROR, "the server ended before it listed its tools", None);
+                self.client.send(line).await;
+            }
+        }
+        if self.lists.state != super::lists::Reading::Unread {
+            self.lists.state = super::lists::Reading::Read;
+        }
+    }
+}
+
+/// What whoever waits for a lost call reads. A tool's failure is for the agent; any other is for its program.
+fn lost_call(kind: OperationKind, client_id: &str, why: &str) -> (String, String) {
+    let words = format!("{why} while this call was open. It may have run, in part or in whole.");
+    let line = match kind {
+        OperationKind::Tool => tool_error(client_id, &words),
+        _ => jsonrpc::error(client_id, INTERNAL_ERROR, &words, None),
+    };
+    (client_id.to_owned(), line)
+}

@@ -1,0 +1,56 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::upstream::Launch;
+
+/// How long a tool call is held before its pending result ends the client's request, counted from its arrival.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hold {
+    /// This long, whatever the client.
+    Fixed(Duration),
+    /// Longer for clients that are known to wait, else as by default.
+    Auto,
+}
+
+impl Hold {
+    /// Below the 60 seconds after which unknown clients give up.
+    pub const DEFAULT: Self = Self::Fixed(Duration::from_secs(45));
+
+    /// How long for a client of this name.
+    pub(crate) fn for_client(self, client: Option<&str>) -> Duration {
+        match (self, client) {
+            (Self::Fixed(hold), _) => hold,
+            // These wait for hours unless they are told otherwise (measured; see docs/gateway.md).
+            (Self::Auto, Some("claude-code" | "Visual Studio Code")) => Duration::from_secs(30 * 60),
+            // Its default tool time-out is 300 seconds.
+            (Self::Auto, Some("codex-mcp-client" | "inspector-client")) => Duration::from_secs(240),
+            (Self::Auto, _) => Duration::from_secs(45),
+        }
+    }
+}
+
+/// How a gateway is run.
+#[derive(Debug, Clone)]
+pub struct GatewayOptions {
+    /// The server's name, as people see it; no colon.
+    pub name: String,
+    /// How the upstream is started.
+    pub upstream: Arc<dyn Launch>,
+    /// How long a tool call is held.
+    pub hold: Hold,
+    /// How long the gateway stays for paused calls after the client has left.
+    pub linger: Duration,
+}
+
+/// Why a gateway ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GatewayExit {
+    /// The client left and nothing was open any more.
+    ClientLeft,
+    /// The client left, and nobody answered what was open while the gateway lingered.
+    LingerOver,
+    /// It was told to stop.
+    Stopped,
+    /// The client sent a line over the limit.
+    ClientBroken,
+}

@@ -1,0 +1,142 @@
+//! The upstream: started, read line by line, and started again when it has crashed.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::process::Stdio;
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::process::{Child, Command};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use super::options::GatewayOptions;
+use super::session::Event;
+use crate::jsonrpc::{Line, LineReader, Outgoing};
+
+/// Starts in a row before the upstream is given up, and the time in which they count.
+const STARTS_MAX: usize = 5;
+const STARTS_WITHIN: Duration = Duration::from_secs(60);
+/// How long an upstream whose input was closed may take to leave before it is killed.
+const LEAVE_WITHIN: Duration = Duration::from_secs(2);
+
+/// An upstream that has just been started.
+pub struct Launched {
+    /// Where it reads.
+    pub input: Box<dyn AsyncWrite + Send + Unpin>,
+    /// Where it writes.
+    pub output: Box<dyn AsyncRead + Send + Unpin>,
+    /// Its process, if it is one of ours.
+    pub process: Option<Child>,
+}
+
+/// Starts an upstream, as often as it is needed.
+pub trait Launch: Send + Sync + std::fmt::Debug {
+    /// Starts it. The error is a sentence for whoever asked.
+    fn launch(&self) -> Result<Launched, String>;
+}
+
+/// A program that speaks MCP on its standard input and output; what it prints beside that goes to our standard error.
+#[derive(Debug, Clone)]
+pub struct Program(pub Vec<OsString>);
+
+impl Launch for Program {
+    fn launch(&self) -> Result<Launched, String> {
+        let (program, arguments) = self.0.split_first().ok_or("no upstream command was given")?;
+        let mut child = Command::new(program)
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit())
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(|error| format!("{} cannot be started: {error}", program.display()))?;
+        match (child.stdin.take(), child.stdout.take()) {
+            (Some(input), Some(output)) => {
+                Ok(Launched { input: Box::new(input), output: Box::new(output), process: Some(child) })
+            }
+            _ => Err("the upstream has no pipes".to_owned()),
+        }
+    }
+}
+
+/// The upstream, running or not.
+#[derive(Default)]
+pub(super) struct Upstream {
+    running: Option<Running>,
+    starts: VecDeque<Instant>,
+    /// Counts the processes, so that the words of a dead one are not taken for those of the living.
+    pub generation: u32,
+}
+
+struct Running {
+    input: Outgoing,
+    process: Option<Child>,
+}
+
+impl Upstream {
+    pub fn is_running(&self) -> bool {
+        self.running.is_some()
+    }
+
+    /// Starts the process. The error is a sentence for whoever asked.
+    pub fn start(&mut self, options: &GatewayOptions, events: &mpsc::Sender<Event>) -> Result<(), String> {
+        let now = Instant::now();
+        self.starts.retain(|start| now.duration_since(*start) < STARTS_WITHIN);
+        if self.starts.len() >= STARTS_MAX {
+            return Err(format!("the server {} crashed {STARTS_MAX} times within a minute", options.name));
+        }
+        self.starts.push_back(now);
+        let Launched { input, output, process } = options.upstream.launch()?;
+        self.generation += 1;
+        let (generation, events) = (self.generation, events.clone());
+        tokio::spawn(async move {
+            let mut lines = LineReader::new(output);
+            loop {
+                let line = lines.next().await;
+                let is_last = !matches!(line, Line::Text(_));
+                if events.send(Event::Upstream(generation, line)).await.is_err() || is_last {
+                    return;
+                }
+            }
+        });
+        self.running = Some(Running { input: Outgoing::start(input), process });
+        Ok(())
+    }
+
+    /// Writes a line; to nobody where it is not running.
+    pub async fn send(&self, line: String) {
+        if let Some(running) = &self.running {
+            running.input.send(line).await;
+        }
+    }
+
+    /// Takes note that the upstream has closed its output, and ends what is left of it. Says how it ended.
+    pub async fn ended(&mut self) -> String {
+        let Some(running) = self.running.take() else { return "it is not running".to_owned() };
+        drop(running.input);
+        let Some(mut process) = running.process else { return "connection closed".to_owned() };
+        match tokio::time::timeout(LEAVE_WITHIN, process.wait()).await {
+            Ok(Ok(status)) => status.to_string(),
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => {
+                // It closed its output and stays: nothing more can come of it.
+                let _ = process.kill().await;
+                "it stopped answering".to_owned()
+            }
+        }
+    }
+
+    /// Closes its input and lets it leave, as the stdio transport ends a session.
+    pub async fn close(&mut self) {
+        let Some(running) = self.running.take() else { return };
+        // A process that reads no more must not keep us.
+        let _ = tokio::time::timeout(LEAVE_WITHIN, running.input.finish()).await;
+        if let Some(mut process) = running.process
+            && tokio::time::timeout(LEAVE_WITHIN, process.wait()).await.is_err()
+        {
+            // It is ours to end, and it had its time.
+            let _ = process.kill().await;
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! JSON-RPC 2.0 over lines, kept raw: a message is its text and the places of its members.
+
+mod compose;
+mod lines;
+mod message;
+
+pub use compose::{Outgoing, error, notification, request, result};
+pub use lines::{LINE_BYTES_MAX, Line, LineReader};
+pub use message::{Kind, Malformed, Message};
+
+/// Invalid JSON (JSON-RPC 2.0, section 5.1).
+pub const PARSE_ERROR: i64 = -32700;
+/// Not a request this peer can take.
+pub const INVALID_REQUEST: i64 = -32600;
+/// No such method.
+pub const METHOD_NOT_FOUND: i64 = -32601;
+/// The parameters do not fit.
+pub const INVALID_PARAMS: i64 = -32602;
+/// It could not be done.
+pub const INTERNAL_ERROR: i64 = -32603;
