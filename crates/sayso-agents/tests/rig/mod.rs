@@ -1,0 +1,253 @@
+//! A gateway between a scripted client and a scripted upstream, over in-memory pipes and a real store.
+
+// Each test file uses its own part of this.
+#![allow(dead_code, missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use sayso::{Answer, Channel, Json, Options, People, Principal, Response, RoundFilter, Sayso, Status, wire};
+use sayso_agents::gateway::{self, GatewayExit, GatewayOptions, Hold, Launch, Launched};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+
+const PIPE_BYTES: usize = 1 << 20;
+/// Far beyond anything that is waited for; a test that reaches it has hung.
+const HANG: Duration = Duration::from_secs(30);
+
+/// One end of a line-framed pipe.
+pub struct Peer {
+    input: BufReader<DuplexStream>,
+    output: DuplexStream,
+}
+
+impl Peer {
+    fn new(input: DuplexStream, output: DuplexStream) -> Self {
+        Self { input: BufReader::new(input), output }
+    }
+
+    pub async fn say_raw(&mut self, line: &str) {
+        self.output.write_all(line.as_bytes()).await.unwrap();
+        self.output.write_all(b"\n").await.unwrap();
+    }
+
+    pub async fn say(&mut self, message: Value) {
+        self.say_raw(&message.to_string()).await;
+    }
+
+    /// The next line, or `None` where the other side has closed.
+    pub async fn hear_line(&mut self) -> Option<String> {
+        let mut line = String::new();
+        let read = tokio::time::timeout(HANG, self.input.read_line(&mut line)).await;
+        let read = read.expect("nothing was said for too long").unwrap();
+        (read > 0).then(|| line.trim_end_matches('\n').to_owned())
+    }
+
+    pub async fn hear(&mut self) -> Value {
+        serde_json::from_str(&self.hear_line().await.expect("the other side has closed")).unwrap()
+    }
+
+    /// The next message that is not a notification of this method.
+    pub async fn hear_but(&mut self, method: &str) -> Value {
+        loop {
+            let message = self.hear().await;
+            if message["method"] != method {
+                return message;
+            }
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Pipes(Mutex<mpsc::Sender<Peer>>);
+
+impl Launch for Pipes {
+    fn launch(&self) -> Result<Launched, String> {
+        let (ours_in, theirs_out) = tokio::io::duplex(PIPE_BYTES);
+        let (theirs_in, ours_out) = tokio::io::duplex(PIPE_BYTES);
+        let peer = Peer::new(theirs_in, theirs_out);
+        self.0.lock().unwrap().try_send(peer).map_err(|_| "nobody takes the upstream".to_owned())?;
+        Ok(Launched { input: Box::new(ours_out), output: Box::new(ours_in), process: None })
+    }
+}
+
+/// In the place of a peer that has gone.
+fn nobody() -> Peer {
+    Peer::new(tokio::io::duplex(1).0, tokio::io::duplex(1).0)
+}
+
+pub struct Rig {
+    pub sayso: Sayso,
+    pub client: Peer,
+    pub upstream: Peer,
+    pub launches: mpsc::Receiver<Peer>,
+    pub stop: Option<oneshot::Sender<()>>,
+    pub gateway: JoinHandle<GatewayExit>,
+    _folder: Option<tempfile::TempDir>,
+}
+
+pub struct Setup {
+    pub hold: Duration,
+    pub linger: Duration,
+    pub tools: Value,
+    pub capabilities: Value,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self {
+            hold: Duration::from_secs(45),
+            linger: Duration::from_secs(600),
+            tools: json!([{"name": "book", "inputSchema": {"type": "object"}}]),
+            capabilities: json!({}),
+        }
+    }
+}
+
+impl Rig {
+    pub async fn start(setup: Setup) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let sayso = Sayso::open(Options::at(folder.path())).await.unwrap();
+        let mut rig = Self::over(sayso, setup).await;
+        rig._folder = Some(folder);
+        rig
+    }
+
+    /// A gateway on a store that others use too, with the handshake and the reading of the tools behind it.
+    pub async fn over(sayso: Sayso, setup: Setup) -> Self {
+        let (launched, mut launches) = mpsc::channel(8);
+        let options = GatewayOptions {
+            name: "shipping".to_owned(),
+            upstream: Arc::new(Pipes(Mutex::new(launched))),
+            hold: Hold::Fixed(setup.hold),
+            linger: setup.linger,
+        };
+        let (client_in, their_out) = tokio::io::duplex(PIPE_BYTES);
+        let (their_in, client_out) = tokio::io::duplex(PIPE_BYTES);
+        let mut client = Peer::new(their_in, their_out);
+        let desk = Arc::new(sayso.desk(Principal::agent("gateway:shipping")));
+        let (stop, stopped) = oneshot::channel::<()>();
+        let gateway = tokio::spawn(async move {
+            let stopped = async {
+                if stopped.await.is_err() {
+                    std::future::pending::<()>().await;
+                }
+            };
+            gateway::run(desk, options, client_in, client_out, stopped).await
+        });
+        client
+            .say(json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+                "protocolVersion": "2025-11-25", "capabilities": setup.capabilities,
+                "clientInfo": {"name": "test", "version": "1"}}}))
+            .await;
+        let mut upstream = launches.recv().await.unwrap();
+        answer_handshake(&mut upstream, &setup.tools).await;
+        let initialized = client.hear().await;
+        assert_eq!(initialized["id"], 0);
+        client.say(json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
+        assert_eq!(upstream.hear().await["method"], "notifications/initialized");
+        answer_tools(&mut upstream, &setup.tools).await;
+        Self { sayso, client, upstream, launches, stop: Some(stop), gateway, _folder: None }
+    }
+
+    /// The client closes its side.
+    pub fn client_hangs_up(&mut self) {
+        self.client = nobody();
+    }
+
+    /// The upstream closes its side, as a process that exits does.
+    pub fn upstream_exits(&mut self) {
+        self.upstream = nobody();
+    }
+
+    /// The client calls `book`; the upstream's number for the call.
+    pub async fn call(&mut self, id: u64, arguments: Value) -> Value {
+        let params = json!({"name": "book", "arguments": arguments});
+        self.client.say(json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})).await;
+        let call = self.upstream.hear().await;
+        assert_eq!(call["method"], "tools/call");
+        call["id"].clone()
+    }
+
+    /// The upstream asks for a street under `id`; the round.
+    pub async fn ask(&mut self, id: &str) -> wire::Round {
+        let known = self.rounds().await.len();
+        self.upstream
+            .say(json!({"jsonrpc": "2.0", "id": id, "method": "elicitation/create", "params": {
+                "message": "Where to?", "requestedSchema": {
+                    "type": "object", "properties": {"street": {"type": "string"}}, "required": ["street"]}}}))
+            .await;
+        self.new_round(known).await
+    }
+
+    /// Waits until there is one more round than `known`.
+    pub async fn new_round(&self, known: usize) -> wire::Round {
+        let mut feed = self.sayso.event_feed();
+        loop {
+            let rounds = self.rounds().await;
+            if rounds.len() > known {
+                return rounds.into_iter().next().unwrap();
+            }
+            tokio::time::timeout(HANG, feed.maybe_more()).await.expect("no round was stored");
+        }
+    }
+
+    pub async fn rounds(&self) -> Vec<wire::Round> {
+        self.sayso.people().list(RoundFilter::default()).await.unwrap().rounds
+    }
+
+    pub async fn round(&self, round: &wire::Round) -> wire::Round {
+        self.sayso.people().show(round.round_id).await.unwrap()
+    }
+
+    /// Waits until the round has this status.
+    pub async fn until(&self, round: &wire::Round, status: Status) -> wire::Round {
+        let mut feed = self.sayso.event_feed();
+        loop {
+            let found = self.round(round).await;
+            if found.status == status {
+                return found;
+            }
+            tokio::time::timeout(HANG, feed.maybe_more()).await.expect("the round did not get there");
+        }
+    }
+
+    pub async fn answer(&self, round: &wire::Round, response: Response) -> Result<wire::Round, sayso::Error> {
+        let people = self.sayso.people_as(Principal::person("ada"), Channel::Http);
+        people.answer(round.round_id, Answer::one("elicitation", response), "key").await
+    }
+
+    pub async fn answer_street(&self, round: &wire::Round) {
+        let content = Json::parse(r#"{"street":"1 Main Street"}"#).unwrap();
+        self.answer(round, Response::accept(content)).await.unwrap();
+    }
+
+    /// The upstream answers call `number` with a text.
+    pub async fn result(&mut self, number: &Value, text: &str) {
+        let result = json!({"content": [{"type": "text", "text": text}]});
+        self.upstream.say(json!({"jsonrpc": "2.0", "id": number, "result": result})).await;
+    }
+}
+
+pub async fn answer_handshake(upstream: &mut Peer, tools: &Value) {
+    let initialize = upstream.hear().await;
+    assert_eq!(initialize["method"], "initialize");
+    let capabilities = if tools.is_null() { json!({}) } else { json!({"tools": {}}) };
+    upstream
+        .say(json!({"jsonrpc": "2.0", "id": initialize["id"], "result": {
+            "protocolVersion": "2025-11-25", "capabilities": capabilities,
+            "serverInfo": {"name": "shipping", "version": "1"}}}))
+        .await;
+}
+
+pub async fn answer_tools(upstream: &mut Peer, tools: &Value) {
+    let list = upstream.hear().await;
+    assert_eq!(list["method"], "tools/list");
+    upstream.say(json!({"jsonrpc": "2.0", "id": list["id"], "result": {"tools": tools}})).await;
+}
+
+pub fn text_of(result: &Value) -> &str {
+    result["result"]["content"][0]["text"].as_str().unwrap_or_default()
+}
