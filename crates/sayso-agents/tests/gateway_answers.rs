@@ -161,3 +161,18 @@ async fn a_call_that_ends_without_its_answer_withdraws_its_question() {
     assert_eq!(text_of(&rig.client.hear().await), "never mind");
     assert_eq!(rig.round(&round).await.failure.unwrap().code, "withdrawn");
 }
+
+#[tokio::test]
+async fn a_question_that_cannot_be_stored_was_never_asked_and_nobody_is_said_to_have_refused() {
+    let mut rig = Rig::start(Setup { store_is_away: true, ..Setup::default() }).await;
+    let call = rig.call(1, json!({})).await;
+    let params = json!({"message": "Where to?", "requestedSchema": {"type": "object", "properties": {}}});
+    rig.upstream.say(json!({"jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": params})).await;
+    let refused = rig.upstream.hear().await;
+    assert_eq!(refused["error"]["code"], -32603);
+    let words = refused["error"]["message"].as_str().unwrap();
+    assert!(words.starts_with("Question unavailable") && words.contains("nothing was denied"), "{words}");
+    assert!(rig.rounds().await.is_empty());
+    rig.result(&call, words).await;
+    assert_eq!(text_of(&rig.client.hear().await), words);
+}

@@ -116,7 +116,25 @@ async fn a_tool_with_an_output_schema_gets_its_pending_result_as_an_error() {
 }
 
 #[tokio::test]
-async fn a_prompt_that_is_held_too_long_stays_and_an_unknown_handle_is_said_to_be_unknown() {
+async fn a_prompt_that_is_held_too_long_ends_with_its_handle_and_an_identical_one_joins_it() {
+    let mut rig = Rig::start(short_hold()).await;
+    let get = |id: u64| json!({"jsonrpc": "2.0", "id": id, "method": "prompts/get", "params": {"name": "p"}});
+    rig.client.say(get(1)).await;
+    let number = rig.upstream.hear().await["id"].clone();
+    let round = rig.ask("q-1").await;
+    assert_eq!(round.operation_kind, sayso_core::round::OperationKind::Prompt);
+    let ended = rig.client.hear().await;
+    assert_eq!(ended["error"]["data"]["execution_id"], json!(round.execution_id.to_string()));
+    rig.answer_street(&round).await;
+    assert_eq!(rig.upstream.hear().await["result"]["action"], "accept");
+    rig.client.say(get(2)).await;
+    rig.upstream.say(json!({"jsonrpc": "2.0", "id": number, "result": {"messages": []}})).await;
+    let answer = rig.client.hear().await;
+    assert_eq!((answer["id"].as_u64(), &answer["result"]), (Some(2), &json!({"messages": []})));
+}
+
+#[tokio::test]
+async fn an_unknown_handle_is_said_to_be_unknown() {
     let mut rig = Rig::start(short_hold()).await;
     wait_tool(&mut rig, 1, &json!("exe_00000000000000000000000000")).await;
     let unknown = rig.client.hear().await;

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use sayso::wire::{Keyed, Request, RequestKind, Response};
 use sayso::{Ask as NewRound, Error, Failure, Json, Outcome, RoundId, Status, Step, words};
+use sayso_core::limits;
 use sayso_core::response::Action;
 use sayso_core::round::Delivery;
 
 use super::call::{Ask, Pending};
 use super::session::{Event, Session};
-use super::timers::{Due, HEARTBEAT};
+use super::timers::{Due, HEARTBEAT, TRY_AGAIN};
 use crate::jsonrpc::{self, INTERNAL_ERROR, INVALID_PARAMS, Message};
 
 /// The key of the one request in a round of ours.
@@ -20,6 +21,11 @@ const WAIT: Duration = Duration::from_secs(50);
 impl Session {
     /// The upstream asks. The round is stored before anybody sees it; if it cannot be, it was never asked.
     pub(super) async fn asked(&mut self, message: &Message, upstream_id: &str) {
+        if self.asks.len() >= limits::OPEN_QUESTIONS_MAX {
+            let words = format!("{} questions are open already; ask again later", limits::OPEN_QUESTIONS_MAX);
+            self.upstream.send(jsonrpc::error(upstream_id, INTERNAL_ERROR, &words, None)).await;
+            return;
+        }
         let request = match read_request(message) {
             Ok(request) => request,
             Err(words) => {
@@ -156,8 +162,17 @@ impl Session {
                 self.upstream.send(line).await;
                 self.drop_ask(number).await;
             }
-            // The store is away for a moment: the answer is there and is looked for again.
-            Err(_) => self.watch(number, round_id, 0),
+            // The store is away for a moment: the answer is there, and is looked for again.
+            Err(_) => self.timers.at(tokio::time::Instant::now() + TRY_AGAIN, Due::HandOver { ask: number }),
+        }
+    }
+
+    /// Time to look again for an answer that could not be handed over.
+    pub(super) async fn hand_over_again(&mut self, number: u64) {
+        let Some(round) = self.asks.get(&number).map(|ask| ask.round) else { return };
+        match self.desk.wait(round, 0, Duration::ZERO).await {
+            Ok(found) => self.round_changed(number, &found).await,
+            Err(_) => self.timers.at(tokio::time::Instant::now() + TRY_AGAIN, Due::HandOver { ask: number }),
         }
     }
 

@@ -20,10 +20,8 @@ pub(super) enum Pending {
     Initialize { client_id: Option<String> },
     /// A page of our own reading of the tools.
     ListTools,
-    /// The first page of the client's own reading.
-    ClientTools { client_id: String },
-    /// Anything that is only passed on.
-    Plain { client_id: String, progress_token: Option<String> },
+    /// Anything that is only passed on; to the first page of the tools one of ours is added.
+    Plain { client_id: String, progress_token: Option<String>, is_first_tools_page: bool },
     /// An operation, which may ask.
     Call(Box<Call>),
     /// A ping whose answer proves that the upstream has read the answer of this ask.

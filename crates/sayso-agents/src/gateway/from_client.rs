@@ -1,6 +1,7 @@
 //! What the client says.
 
 use sayso_core::json::Json;
+use sayso_core::limits;
 use sayso_core::round::OperationKind;
 use tokio::time::Instant;
 
@@ -38,6 +39,10 @@ impl Session {
             self.refuse("null", INVALID_REQUEST, "a request with this id is still open").await;
             return;
         }
+        if self.open.len() >= limits::OPEN_REQUESTS_MAX {
+            self.refuse(id, INVALID_REQUEST, "too many requests are open at once").await;
+            return;
+        }
         match method {
             "ping" => self.client.send(jsonrpc::result(id, "{}")).await,
             "initialize" => self.initialize(&message, id).await,
@@ -49,7 +54,12 @@ impl Session {
             "resources/read" => self.operate(&message, id, OperationKind::Resource, "uri").await,
             _ => {
                 let progress_token = message.progress_token().map(str::to_owned);
-                self.forward(&message, id, |client_id| Pending::Plain { client_id, progress_token }).await;
+                self.forward(&message, id, |client_id| Pending::Plain {
+                    client_id,
+                    progress_token,
+                    is_first_tools_page: false,
+                })
+                .await;
             }
         }
     }
@@ -104,12 +114,10 @@ impl Session {
     pub(super) async fn forward_list(&mut self, message: &Message, id: &str) {
         let is_first_page = message.param("cursor").is_none_or(|cursor| cursor == "null");
         let progress_token = message.progress_token().map(str::to_owned);
-        self.forward(message, id, |client_id| {
-            if is_first_page {
-                Pending::ClientTools { client_id }
-            } else {
-                Pending::Plain { client_id, progress_token }
-            }
+        self.forward(message, id, |client_id| Pending::Plain {
+            client_id,
+            progress_token,
+            is_first_tools_page: is_first_page,
         })
         .await;
     }
@@ -137,9 +145,7 @@ impl Session {
         if self.join(&key, &waiter).await {
             return;
         }
-        if kind == OperationKind::Tool {
-            self.timers.at(waiter.hold_until, Due::HoldOver { client_id: id.to_owned() });
-        }
+        self.timers.at(waiter.hold_until, Due::HoldOver { client_id: id.to_owned() });
         let call = Call {
             kind,
             name,

@@ -1,5 +1,7 @@
 //! What the upstream says.
 
+use sayso_core::limits;
+
 use super::call::Pending;
 use super::lists::Reading;
 use super::session::Session;
@@ -29,14 +31,11 @@ impl Session {
         match pending {
             Pending::Initialize { client_id } => self.initialized(message, client_id).await,
             Pending::ListTools => self.tools_page(message).await,
-            Pending::ClientTools { client_id } => {
+            Pending::Plain { client_id, is_first_tools_page, .. } => {
                 self.open.remove(&client_id);
-                let line = self.lists.with_wait_tool(&message.with_id(&client_id));
+                let line = message.with_id(&client_id);
+                let line = if is_first_tools_page { self.lists.with_wait_tool(&line) } else { line };
                 self.client.send(line).await;
-            }
-            Pending::Plain { client_id, .. } => {
-                self.open.remove(&client_id);
-                self.client.send(message.with_id(&client_id)).await;
             }
             Pending::Call(call) => self.call_answered(number, *call, message).await,
             Pending::Receipt { ask } => self.receipt(ask).await,
@@ -132,7 +131,7 @@ impl Session {
         match method {
             "ping" => self.upstream.send(jsonrpc::result(id, "{}")).await,
             "elicitation/create" => self.asked(message, id).await,
-            _ if client_can && !self.client_has_left => {
+            _ if client_can && !self.client_has_left && self.passed_to_client.len() < limits::OPEN_REQUESTS_MAX => {
                 let number = self.number();
                 self.passed_to_client.insert(number, id.to_owned());
                 self.client.send(message.with_id(&number.to_string())).await;

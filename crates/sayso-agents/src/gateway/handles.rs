@@ -237,7 +237,7 @@ impl Session {
 fn finished(execution: ExecutionId, message: &Message) -> Step {
     let stored = |name: &str| {
         let text = format!(r#"{{"{name}":{}}}"#, message.member(name)?);
-        Json::parse_within(&text, usize::MAX, sayso_core::json::JSON_DEPTH_CEILING).ok()
+        Json::parse_within(&text, usize::MAX, sayso_core::limits::JSON_DEPTH_CEILING).ok()
     };
     match stored("result") {
         Some(result) => Step::Finished(execution, Outcome::Completed, Some(result)),

@@ -63,9 +63,7 @@ impl Session {
                     steps.extend(ends_here.map(|id| Step::Finished(id, Outcome::Failed(failure), None)));
                     lines.extend(call.waiter.map(|waiter| lost_call(call.kind, &waiter.client_id, why)));
                 }
-                Pending::Plain { client_id, .. }
-                | Pending::ClientTools { client_id }
-                | Pending::Initialize { client_id: Some(client_id) } => {
+                Pending::Plain { client_id, .. } | Pending::Initialize { client_id: Some(client_id) } => {
                     let line = jsonrpc::error(&client_id, INTERNAL_ERROR, why, None);
                     lines.push((client_id, line));
                 }

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use sayso_core::json::{JSON_DEPTH_CEILING, Json, ObjectView, splice};
+use sayso_core::json::{Json, ObjectView, splice};
+use sayso_core::limits::JSON_DEPTH_CEILING;
 
 use crate::jsonrpc::Message;
 

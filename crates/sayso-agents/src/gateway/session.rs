@@ -153,6 +153,7 @@ impl Session {
             Due::HoldOver { client_id } => self.hold_over(&client_id).await,
             Due::Heartbeat { call } => self.heartbeat(call).await,
             Due::Collected { client_id, key } => self.collected(&client_id, &key).await,
+            Due::HandOver { ask } => self.hand_over_again(ask).await,
             Due::LingerOver => return Some(GatewayExit::LingerOver),
         }
         None

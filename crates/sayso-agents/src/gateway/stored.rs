@@ -3,13 +3,11 @@
 use std::collections::HashMap;
 
 use sayso::{ExecutionId, RoundId};
+use sayso_core::limits::RESULTS_KEPT_MAX;
 use tokio::time::Instant;
 
 use super::call::CallKey;
 use super::timers::RETRY_WITHIN;
-
-/// Results kept at once; the oldest go first, and stay in the store under their execution.
-const KEPT_MAX: usize = 1024;
 
 /// The results of this process's paused calls, by what was called.
 #[derive(Default)]
@@ -30,7 +28,7 @@ struct StoredResult {
 
 impl StoredResults {
     pub fn keep(&mut self, key: CallKey, execution: ExecutionId, was_parked: bool) {
-        if self.by_key.len() >= KEPT_MAX {
+        if self.by_key.len() >= RESULTS_KEPT_MAX {
             let oldest = self.by_key.iter().min_by_key(|(_, stored)| stored.stored_at).map(|(key, _)| key.clone());
             oldest.and_then(|key| self.by_key.remove(&key));
         }
@@ -90,7 +88,7 @@ impl StoredResults {
     }
 
     pub fn keep_url(&mut self, elicitation_id: String, round: RoundId) {
-        if self.url_rounds.len() < KEPT_MAX {
+        if self.url_rounds.len() < RESULTS_KEPT_MAX {
             self.url_rounds.insert(elicitation_id, round);
         }
     }

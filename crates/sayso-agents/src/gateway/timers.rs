@@ -14,6 +14,9 @@ pub(super) const COLLECTED_AFTER: Duration = Duration::from_secs(5);
 /// How long an identical call is taken for a retry of one whose result was collected.
 pub(super) const RETRY_WITHIN: Duration = Duration::from_secs(10 * 60);
 
+/// How long the store may be away before it is tried again.
+pub(super) const TRY_AGAIN: Duration = Duration::from_secs(1);
+
 /// What is due.
 #[derive(Debug, Clone)]
 pub(super) enum Due {
@@ -23,6 +26,8 @@ pub(super) enum Due {
     Heartbeat { call: u64 },
     /// A result that was written to this request counts as collected.
     Collected { client_id: String, key: CallKey },
+    /// Time to look again for an answer that could not be handed over.
+    HandOver { ask: u64 },
     /// The gateway has lingered long enough.
     LingerOver,
 }

@@ -48,6 +48,8 @@ impl Launch for Program {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit())
+            // A Ctrl-C at the terminal is for us: the upstream leaves when its input is closed.
+            .process_group(0)
             .kill_on_drop(true)
             .spawn()
             .map_err(|error| format!("{} cannot be started: {error}", program.display()))?;

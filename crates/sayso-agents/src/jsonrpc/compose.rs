@@ -1,8 +1,11 @@
+use std::time::Duration;
+
+use sayso_core::limits::OUTGOING_LINES_MAX;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 
-/// Lines that may wait for a peer that does not read before the sender is held back.
-const OUTGOING_LINES_MAX: usize = 256;
+/// How long a peer with a full queue may read nothing before its pipe is closed: it is broken, and must not keep us.
+const STALL: Duration = Duration::from_secs(10);
 
 /// A request of ours. `params` is JSON text.
 pub fn request(id: &str, method: &str, params: &str) -> String {
@@ -58,14 +61,19 @@ impl Outgoing {
 
     /// Queues a line. A peer that is gone loses it; its end is noticed by whoever reads from it.
     pub async fn send(&self, line: String) {
-        let _ = self.lines.send(line).await;
+        if tokio::time::timeout(STALL, self.lines.send(line)).await.is_err() {
+            self.task.abort();
+        }
     }
 
     /// Writes what waits, closes the way out, and returns when that is done.
     pub async fn finish(self) {
         drop(self.lines);
+        let stop = self.task.abort_handle();
         // A writer that panicked has been reported.
-        let _ = self.task.await;
+        if tokio::time::timeout(STALL, self.task).await.is_err() {
+            stop.abort();
+        }
     }
 }
 

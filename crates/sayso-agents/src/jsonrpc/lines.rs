@@ -1,7 +1,5 @@
+use sayso_core::limits::LINE_BYTES_MAX;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, BufReader};
-
-/// The longest line taken from a peer, in bytes. A longer one means that the peer is broken.
-pub const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// What was read.
 #[derive(Debug, PartialEq, Eq)]

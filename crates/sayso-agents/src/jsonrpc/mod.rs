@@ -5,7 +5,7 @@ mod lines;
 mod message;
 
 pub use compose::{Outgoing, error, notification, request, result};
-pub use lines::{LINE_BYTES_MAX, Line, LineReader};
+pub use lines::{Line, LineReader};
 pub use message::{Kind, Malformed, Message};
 
 /// Invalid JSON (JSON-RPC 2.0, section 5.1).

@@ -6,7 +6,10 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use sayso::{Answer, Channel, Json, Options, People, Principal, Response, RoundFilter, Sayso, Status, wire};
+use sayso::{
+    Answer, Channel, Desk, Error, ExecutionId, Fence, Handed, Json, LocalDesk, Opened, Options, People, Principal,
+    Response, RoundFilter, RoundId, Sayso, Status, Step, wire,
+};
 use sayso_agents::gateway::{self, GatewayExit, GatewayOptions, Hold, Launch, Launched};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
@@ -93,6 +96,42 @@ pub struct Setup {
     pub linger: Duration,
     pub tools: Value,
     pub capabilities: Value,
+    /// Whether nothing can be stored.
+    pub store_is_away: bool,
+}
+
+/// A desk whose store cannot take anything in.
+struct Away(LocalDesk);
+
+#[async_trait::async_trait]
+impl Desk for Away {
+    async fn open(&self, _: sayso::Ask, _: Option<String>) -> Result<Opened, Error> {
+        Err(Error::Unavailable("the disk is full; nothing was changed".to_owned()))
+    }
+    async fn begin(&self) -> Result<ExecutionId, Error> {
+        Err(Error::Unavailable("the disk is full; nothing was changed".to_owned()))
+    }
+    async fn wait(&self, round: RoundId, after: u32, wait: Duration) -> Result<wire::Round, Error> {
+        self.0.wait(round, after, wait).await
+    }
+    async fn start(&self, round: RoundId, fence: Fence) -> Result<Handed, Error> {
+        self.0.start(round, fence).await
+    }
+    async fn settle(&self, steps: Vec<Step>) -> Result<(), Error> {
+        self.0.settle(steps).await
+    }
+    async fn collect(&self, round: RoundId, key: &str, wait: Duration) -> Result<wire::Collected, Error> {
+        self.0.collect(round, key, wait).await
+    }
+    async fn result(&self, execution: ExecutionId, wait: Duration) -> Result<wire::ExecutionResult, Error> {
+        self.0.result(execution, wait).await
+    }
+    async fn execution(&self, execution: ExecutionId) -> Result<wire::Execution, Error> {
+        self.0.execution(execution).await
+    }
+    async fn leave(&self) -> Result<(), Error> {
+        self.0.leave().await
+    }
 }
 
 impl Default for Setup {
@@ -102,6 +141,7 @@ impl Default for Setup {
             linger: Duration::from_secs(600),
             tools: json!([{"name": "book", "inputSchema": {"type": "object"}}]),
             capabilities: json!({}),
+            store_is_away: false,
         }
     }
 }
@@ -127,7 +167,8 @@ impl Rig {
         let (client_in, their_out) = tokio::io::duplex(PIPE_BYTES);
         let (their_in, client_out) = tokio::io::duplex(PIPE_BYTES);
         let mut client = Peer::new(their_in, their_out);
-        let desk = Arc::new(sayso.desk(Principal::agent("gateway:shipping")));
+        let desk = sayso.desk(Principal::agent("gateway:shipping"));
+        let desk: Arc<dyn Desk> = if setup.store_is_away { Arc::new(Away(desk)) } else { Arc::new(desk) };
         let (stop, stopped) = oneshot::channel::<()>();
         let gateway = tokio::spawn(async move {
             let stopped = async {
