@@ -1,1 +1,19 @@
-//! Placeholder
+//! Where people and remote workers come in: the HTTP API, the event stream and the inbox.
+//!
+//! This crate must never know SQL or a harness's dialect, and has no rules of its own: whatever may be asked, answered
+//! or seen is decided by [`sayso`], and every answer goes through [`sayso::People::answer`].
+
+mod api;
+mod app;
+mod auth;
+mod body;
+mod events;
+mod guard;
+mod inbox;
+mod options;
+mod problem;
+mod query;
+mod serve;
+
+pub use options::ServeOptions;
+pub use serve::{router, serve};

@@ -1,0 +1,58 @@
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{HeaderMap, Uri};
+use axum::response::Response;
+use axum::routing::{get, post};
+use sayso::{Answer, Desk, People, RoundId};
+use sayso_core::error::Error;
+
+use super::json;
+use crate::app::Shared;
+use crate::auth::Caller;
+use crate::body::Strict;
+use crate::problem::Refusal;
+use crate::query::{Id, Query, idempotency_key};
+
+pub(super) fn routes() -> Router<Shared> {
+    Router::new()
+        .route("/v1/rounds/{id}/responses", get(read).post(answer))
+        .route("/v1/rounds/{id}/collect", post(collect))
+}
+
+async fn answer(
+    State(app): State<Shared>,
+    caller: Caller,
+    Id(id): Id<RoundId>,
+    headers: HeaderMap,
+    Strict(answer): Strict<Answer>,
+) -> Result<Response, Refusal> {
+    let key = idempotency_key(&headers)?
+        .ok_or_else(|| Error::field("/idempotency_key", "is required: send the header Idempotency-Key"))?;
+    let answered = caller.people(&app).answer(id, answer, &key).await;
+    Ok(json(&answered.map_err(|error| Refusal::about(&error, id))?))
+}
+
+/// Values for persons, a redacted projection for everybody else, `null` before an answer.
+async fn read(State(app): State<Shared>, caller: Caller, Id(id): Id<RoundId>, uri: Uri) -> Result<Response, Refusal> {
+    Query::read(&uri, &[])?;
+    Ok(json(&caller.people(&app).responses(id).await?))
+}
+
+/// The key of a caller that sends none: what it collected once it may read again.
+const UNKEYED: &str = "unkeyed";
+
+async fn collect(
+    State(app): State<Shared>,
+    caller: Caller,
+    Id(id): Id<RoundId>,
+    headers: HeaderMap,
+    uri: Uri,
+) -> Result<Response, Refusal> {
+    let wait = Query::read(&uri, &["wait"])?.wait()?.unwrap_or(Duration::ZERO);
+    let key = idempotency_key(&headers)?.unwrap_or_else(|| UNKEYED.to_owned());
+    let desk = caller.desk(&app);
+    let collected = app.stopping.or(desk.collect(id, &key, wait)).await.unwrap_or(Err(Error::Timeout));
+    Ok(json(&collected.map_err(|error| Refusal::about(&error, id))?))
+}

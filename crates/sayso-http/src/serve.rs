@@ -1,0 +1,64 @@
+use std::future::Future;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::middleware::from_fn_with_state;
+use axum::serve::ListenerExt;
+use sayso::Sayso;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+
+use crate::app::{App, Shared, Stopping};
+use crate::options::ServeOptions;
+use crate::{api, events, guard, inbox};
+
+/// How long requests in flight may take once the server was asked to stop: none of ours waits for a person then.
+const DRAIN: Duration = Duration::from_secs(5);
+
+/// The API, the event stream and the inbox as one service. Its long polls and streams end with their connections; use
+/// [`serve`] for a server that ends them itself.
+pub fn router(sayso: Sayso, options: ServeOptions) -> Router {
+    build(sayso, options, Stopping::never())
+}
+
+fn build(sayso: Sayso, options: ServeOptions, stopping: Stopping) -> Router {
+    let app: Shared = Arc::new(App { sayso, options, stopping });
+    Router::new()
+        .merge(api::routes())
+        .merge(events::routes())
+        .merge(inbox::routes())
+        .fallback(guard::unknown_route)
+        .method_not_allowed_fallback(guard::unknown_method)
+        .layer(from_fn_with_state(app.clone(), guard::guard))
+        .with_state(app)
+}
+
+/// Serves until `shutdown` is ready: then no connection is accepted, long polls answer as if their wait had ended, event
+/// streams end, and whatever is left after a few seconds is dropped.
+pub async fn serve(
+    listener: TcpListener,
+    sayso: Sayso,
+    options: ServeOptions,
+    shutdown: impl Future<Output = ()> + Send + 'static,
+) -> io::Result<()> {
+    let options = ServeOptions { listen: Some(listener.local_addr()?), ..options };
+    let (stop, stopping) = watch::channel(false);
+    let stopping = Stopping(stopping);
+    let app = build(sayso, options, stopping.clone());
+    // An event is small and should leave at once. A socket that refuses the option still works.
+    let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
+    let asked = async move {
+        shutdown.await;
+        stop.send_replace(true);
+    };
+    let deadline = async {
+        stopping.clone().requested().await;
+        tokio::time::sleep(DRAIN).await;
+    };
+    tokio::select! {
+        done = axum::serve(listener, app).with_graceful_shutdown(asked).into_future() => done,
+        () = deadline => Ok(()),
+    }
+}

@@ -1,0 +1,11 @@
+//! The HTTP API, the event stream and the inbox, driven from outside.
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+mod access;
+mod answering;
+mod api;
+mod guard;
+mod inbox;
+mod login;
+mod served;
+mod stream;
