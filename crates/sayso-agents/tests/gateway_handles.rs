@@ -170,7 +170,7 @@ async fn a_client_that_ends_while_paused_leaves_a_result_for_another_process() {
     rig.result(&call, "booked").await;
     let result = later.client.hear().await;
     assert_eq!((result["id"].as_u64(), text_of(&result)), (Some(7), "booked"));
-    assert_eq!(rig.gateway.await.unwrap(), GatewayExit::ClientLeft, "nothing is open any more");
+    assert_eq!(rig.gateway.await.unwrap().exit, GatewayExit::ClientLeft, "nothing is open any more");
 }
 
 #[tokio::test]
@@ -179,7 +179,7 @@ async fn a_gateway_that_lingered_long_enough_ends_its_rounds_with_the_reason() {
     let (_, round, _) = parked(&mut rig).await;
     rig.client_hangs_up();
     let failure = rig.until(&round, Status::Failed).await.failure.unwrap();
-    assert_eq!(rig.gateway.await.unwrap(), GatewayExit::LingerOver);
+    assert_eq!(rig.gateway.await.unwrap().exit, GatewayExit::LingerOver);
     assert_eq!(failure.code, "recovery_unavailable");
     assert!(failure.message.contains("the agent left"), "{}", failure.message);
 }
@@ -222,4 +222,63 @@ async fn an_upstream_that_exits_ends_its_rounds_and_the_next_request_starts_it_a
     let heard = [rig.client.hear().await, rig.client.hear().await];
     assert!(heard.iter().any(|message| message["method"] == "notifications/tools/list_changed"));
     assert!(heard.iter().any(|message| text_of(message) == "after all"));
+}
+
+#[tokio::test]
+async fn the_newest_waiter_wins_and_an_older_one_gets_the_pending_result() {
+    let mut rig = Rig::start(Setup::default()).await;
+    let call = rig.call(1, json!({"item": "anvil"})).await;
+    let round = rig.ask("q-1").await;
+    let execution = json!(round.execution_id.to_string());
+    wait_tool(&mut rig, 2, &execution).await;
+    let pending = rig.client.hear().await;
+    assert_eq!(pending["id"], 1, "the call itself was the older waiter");
+    assert!(text_of(&pending).contains("still waiting"));
+    rig.answer_street(&round).await;
+    rig.upstream.hear().await;
+    rig.result(&call, "booked").await;
+    let answer = rig.client.hear().await;
+    assert_eq!((answer["id"].as_u64(), text_of(&answer)), (Some(2), "booked"));
+}
+
+#[tokio::test]
+async fn an_upstream_that_keeps_crashing_is_given_up_after_five_starts() {
+    let mut rig = Rig::start(Setup::default()).await;
+    let request = |id: u64| json!({"jsonrpc": "2.0", "id": id, "method": "vendor/x"});
+    rig.upstream_exits();
+    for id in 1..5 {
+        rig.client.say(request(id)).await;
+        drop(rig.launches.recv().await.unwrap());
+        let told = rig.client.hear().await;
+        assert_eq!((&told["id"], &told["error"]["code"]), (&json!(id), &json!(-32603)), "{told}");
+    }
+    rig.client.say(request(5)).await;
+    let told = rig.client.hear().await;
+    assert!(told["error"]["message"].as_str().unwrap().contains("crashed 5 times"), "{told}");
+}
+
+#[tokio::test]
+async fn an_upstream_that_sends_a_line_over_the_limit_is_broken() {
+    let mut rig = Rig::start(Setup::default()).await;
+    rig.call(1, json!({})).await;
+    let round = rig.ask("q-1").await;
+    let too_long = "x".repeat(sayso::limits::LINE_BYTES_MAX + 1);
+    let mut upstream = std::mem::replace(&mut rig.upstream, rig::nobody());
+    let saying = tokio::spawn(async move { upstream.try_say(&too_long).await });
+    let told = rig.client.hear().await;
+    assert!(text_of(&told).contains("a line over the limit"), "{told}");
+    assert_eq!(rig.until(&round, Status::Failed).await.failure.unwrap().code, "recovery_unavailable");
+    saying.await.unwrap();
+}
+
+#[tokio::test]
+async fn noise_of_the_upstream_is_counted() {
+    let mut rig = Rig::start(Setup::default()).await;
+    rig.upstream.say_raw("listening").await;
+    rig.upstream.say_raw("debug: {").await;
+    rig.upstream.say(json!({"jsonrpc": "2.0", "id": 1, "method": "ping"})).await;
+    rig.upstream.hear().await;
+    rig.client_hangs_up();
+    let report = rig.gateway.await.unwrap();
+    assert_eq!((report.exit, report.skipped_lines), (GatewayExit::ClientLeft, 2));
 }

@@ -19,6 +19,6 @@ mod stored;
 mod timers;
 mod upstream;
 
-pub use options::{GatewayExit, GatewayOptions, Hold};
+pub use options::{GatewayExit, GatewayOptions, GatewayReport, Hold};
 pub use session::run;
 pub use upstream::{Launch, Launched, Program};

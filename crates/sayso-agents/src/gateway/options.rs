@@ -42,6 +42,15 @@ pub struct GatewayOptions {
     pub linger: Duration,
 }
 
+/// How a gateway ended, for whoever runs it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GatewayReport {
+    /// Why it ended.
+    pub exit: GatewayExit,
+    /// Lines that the upstream printed where only messages belong; they were skipped.
+    pub skipped_lines: u64,
+}
+
 /// Why a gateway ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GatewayExit {

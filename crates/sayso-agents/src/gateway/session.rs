@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use super::call::{Ask, Call, Open, Pending};
 use super::handshake::Handshake;
 use super::lists::Lists;
-use super::options::{GatewayExit, GatewayOptions};
+use super::options::{GatewayExit, GatewayOptions, GatewayReport};
 use super::stored::StoredResults;
 use super::timers::{Due, Timers};
 use super::upstream::Upstream;
@@ -69,7 +69,7 @@ pub async fn run(
     client_in: impl AsyncRead + Unpin + Send + 'static,
     client_out: impl AsyncWrite + Unpin + Send + 'static,
     stop: impl Future<Output = ()> + Send,
-) -> GatewayExit {
+) -> GatewayReport {
     let (events, mut happens) = mpsc::channel(EVENTS_MAX);
     let reading = events.clone();
     let reader = tokio::spawn(async move {
@@ -98,8 +98,9 @@ pub async fn run(
         }
     };
     reader.abort();
+    let skipped_lines = session.skipped_lines;
     session.leave(exit).await;
-    exit
+    GatewayReport { exit, skipped_lines }
 }
 
 impl Session {

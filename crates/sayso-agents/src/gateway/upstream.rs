@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::process::Stdio;
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
@@ -17,8 +18,11 @@ use crate::jsonrpc::{Line, LineReader, Outgoing};
 /// Starts in a row before the upstream is given up, and the time in which they count.
 const STARTS_MAX: usize = 5;
 const STARTS_WITHIN: Duration = Duration::from_secs(60);
-/// How long an upstream whose input was closed may take to leave before it is killed.
-const LEAVE_WITHIN: Duration = Duration::from_secs(2);
+/// How long an upstream whose input was closed may take to leave before it is told to. With what follows this is less
+/// than the 2 seconds that the official clients give us after SIGTERM, so that nobody is left behind.
+const LEAVE_WITHIN: Duration = Duration::from_secs(1);
+/// How long one that was told to leave may take before it is killed.
+const TERMINATE_WITHIN: Duration = Duration::from_millis(500);
 
 /// An upstream that has just been started.
 pub struct Launched {
@@ -123,7 +127,7 @@ impl Upstream {
             Ok(Err(error)) => error.to_string(),
             Err(_) => {
                 // It closed its output and stays: nothing more can come of it.
-                let _ = process.kill().await;
+                end_group(&mut process).await;
                 "it stopped answering".to_owned()
             }
         }
@@ -131,14 +135,37 @@ impl Upstream {
 
     /// Closes its input and lets it leave, as the stdio transport ends a session.
     pub async fn close(&mut self) {
-        let Some(running) = self.running.take() else { return };
-        // A process that reads no more must not keep us.
-        let _ = tokio::time::timeout(LEAVE_WITHIN, running.input.finish()).await;
-        if let Some(mut process) = running.process
-            && tokio::time::timeout(LEAVE_WITHIN, process.wait()).await.is_err()
+        let Some(mut running) = self.running.take() else { return };
+        let leaves = async {
+            running.input.finish().await;
+            match &mut running.process {
+                Some(process) => drop(process.wait().await),
+                None => {}
+            }
+        };
+        // A process that reads no more, or that waits for something else, must not keep us.
+        if tokio::time::timeout(LEAVE_WITHIN, leaves).await.is_err()
+            && let Some(process) = &mut running.process
         {
-            // It is ours to end, and it had its time.
-            let _ = process.kill().await;
+            end_group(process).await;
         }
+    }
+}
+
+/// Ends a process that had its time, with whatever it has started: a launcher such as `npx` is not the server itself.
+async fn end_group(process: &mut Child) {
+    signal_group(process, Signal::TERM);
+    if tokio::time::timeout(TERMINATE_WITHIN, process.wait()).await.is_err() {
+        signal_group(process, Signal::KILL);
+        // It cannot refuse; what is left is to take note of its end.
+        let _ = process.wait().await;
+    }
+}
+
+fn signal_group(process: &Child, signal: Signal) {
+    let group = process.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+    if let Some(group) = group {
+        // One that has just ended needs no signal.
+        let _ = kill_process_group(group, signal);
     }
 }

@@ -10,7 +10,7 @@ use sayso::{
     Answer, Channel, Desk, Error, ExecutionId, Fence, Handed, Json, LocalDesk, Opened, Options, People, Principal,
     Response, RoundFilter, RoundId, Sayso, Status, Step, wire,
 };
-use sayso_agents::gateway::{self, GatewayExit, GatewayOptions, Hold, Launch, Launched};
+use sayso_agents::gateway::{self, GatewayOptions, GatewayReport, Hold, Launch, Launched};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
 use tokio::sync::{mpsc, oneshot};
@@ -34,6 +34,12 @@ impl Peer {
     pub async fn say_raw(&mut self, line: &str) {
         self.output.write_all(line.as_bytes()).await.unwrap();
         self.output.write_all(b"\n").await.unwrap();
+    }
+
+    /// As [`Peer::say_raw`], to a peer that may close its side before it has heard all.
+    pub async fn try_say(&mut self, line: &str) {
+        let _ = self.output.write_all(line.as_bytes()).await;
+        let _ = self.output.write_all(b"\n").await;
     }
 
     pub async fn say(&mut self, message: Value) {
@@ -77,7 +83,7 @@ impl Launch for Pipes {
 }
 
 /// In the place of a peer that has gone.
-fn nobody() -> Peer {
+pub fn nobody() -> Peer {
     Peer::new(tokio::io::duplex(1).0, tokio::io::duplex(1).0)
 }
 
@@ -87,7 +93,7 @@ pub struct Rig {
     pub upstream: Peer,
     pub launches: mpsc::Receiver<Peer>,
     pub stop: Option<oneshot::Sender<()>>,
-    pub gateway: JoinHandle<GatewayExit>,
+    pub gateway: JoinHandle<GatewayReport>,
     _folder: Option<tempfile::TempDir>,
 }
 
