@@ -42,3 +42,52 @@ pub const COMMIT_QUEUE_MAX: usize = 4096;
 pub const LOGIN_LINK_MS: i64 = 10 * 60 * 1000;
 /// A browser's session with the inbox, in milliseconds: thirty days.
 pub const SESSION_MS: i64 = 30 * 24 * 3600 * 1000;
+
+// The gateway.
+
+/// The longest line taken from a peer, in bytes. A longer one means that the peer is broken.
+pub const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Lines that may wait for a peer that does not read before the sender is held back.
+pub const OUTGOING_LINES_MAX: usize = 256;
+/// Requests that one client or one upstream may have open: an agent's turn has tens.
+pub const OPEN_REQUESTS_MAX: usize = 4096;
+/// Questions that one upstream may have open: beyond this nobody answers them one by one.
+pub const OPEN_QUESTIONS_MAX: usize = 64;
+/// Results of paused calls that a gateway keeps at hand; the oldest go first, and stay in the store.
+pub const RESULTS_KEPT_MAX: usize = 1024;
+
+// Reading JSON and schemas.
+
+/// Characters of a pattern that are shown: a longer one tells a person nothing.
+pub const PATTERN_SHOWN_CHARS_MAX: usize = 120;
+/// Subschemas that one path through an answer may meet once every `$ref` is followed. Without it, 26 definitions that
+/// each name the one before twice keep the validator busy for 2^25 steps.
+pub const SCHEMA_EXPANSION_MAX: u32 = 4096;
+/// Errors reported for one answer: more than a person repairs at once.
+pub const FIELD_ERRORS_MAX: usize = 32;
+/// Branches of `anyOf` and `oneOf` looked into for a better message.
+pub const SCHEMA_BRANCH_DEPTH_MAX: usize = 8;
+/// Levels of nesting of a schema's text: six objects within each other.
+pub const SCHEMA_DEPTH_MAX: usize = 16;
+/// Members of one `properties`: more is no form a person fills in.
+pub const SCHEMA_PROPERTIES_MAX: usize = 64;
+/// Subschemas in all. The options of a titled enum are not counted: they are cheap, and lists of countries are long.
+pub const SUBSCHEMAS_MAX: usize = 256;
+/// Expressions in all, of `pattern` and `patternProperties`: each may take a megabyte once compiled.
+pub const SCHEMA_PATTERNS_MAX: usize = 64;
+/// Bytes a compiled pattern may take: `(?:a{1000}){1000}` is refused in two milliseconds.
+pub const PATTERN_COMPILED_BYTES_MAX: usize = 1 << 20;
+/// References followed from a property to what it is.
+pub const SCHEMA_REFERENCES_MAX: usize = 16;
+/// Bytes of JSON text that [`crate::json::Json::parse`] reads. Every surface has a smaller limit of its own; this one
+/// only makes sure that none is ever missing.
+pub const JSON_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Levels of nesting that [`crate::json::Json::parse`] reads. Real forms and tool calls stay under ten, and every
+/// walk over a value may recurse this deep.
+pub const JSON_DEPTH_MAX: usize = 64;
+/// Levels of nesting that can be asked for at most: what `serde_json` still reads on the other side.
+pub const JSON_DEPTH_CEILING: usize = 127;
+/// Levels of a value that are shown; forms have two or three, and what is deeper is not worth the risk.
+pub const REDACTION_DEPTH_MAX: usize = 16;
+/// Subschemas looked at for one value before everything counts as secret: the expansion that the schema gate allows.
+pub const REDACTION_SCHEMA_STEPS_MAX: usize = 4096;

@@ -3,7 +3,8 @@
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "a test may panic")]
 
 use proptest::prelude::*;
-use sayso_core::json::{JSON_DEPTH_CEILING, Json, JsonErrorKind as Kind};
+use sayso_core::json::{Json, JsonErrorKind as Kind};
+use sayso_core::limits::JSON_DEPTH_CEILING;
 
 fn kind(text: &str) -> Option<Kind> {
     Json::parse(text).err().map(|error| error.kind)

@@ -78,7 +78,8 @@ pub struct ExecutionFilter {
     pub limit: usize,
 }
 
-/// Something whose worker has not renewed its lease: a round it holds, or an execution that lives in it.
+/// Something whose worker has not renewed its lease and that dies with it: a live round it holds, or an execution that
+/// lives in it. A resumable round is not among them: another worker claims it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Abandoned {
     /// The round, or none where only the execution is left.

@@ -137,9 +137,10 @@ impl Sayso {
         Ok(session_secret)
     }
 
-    /// Ends a browser's session.
+    /// Ends a browser's session; a secret of anything else ends nothing.
     pub async fn end_session(&self, secret: &str) -> Result<(), Error> {
-        let Some(found) = self.store().token_by_hash(ids::secret_hash(secret)).await? else { return Ok(()) };
+        let found = self.store().token_by_hash(ids::secret_hash(secret)).await?;
+        let Some(found) = found.filter(|token| token.use_ == TokenUse::Session) else { return Ok(()) };
         let command = Command::RevokeToken { token: found.id, by: found.principal };
         self.store().commit(vec![command]).await.map(drop)
     }

@@ -1,5 +1,6 @@
 //! The agent's verbs. Whoever holds harness pipes or MCP connections reaches the rounds through [`Desk`] alone.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -10,11 +11,13 @@ use sayso_core::id::{ExecutionId, RoundId};
 use sayso_core::json::Json;
 use sayso_core::limits;
 use sayso_core::principal::Principal;
-use sayso_core::round::{Delivery, Digest, Failure, FailureRequest, Fence};
+use sayso_core::round::{Delivery, Digest, Failure, FailureRequest, Fence, Status};
 use sayso_core::wire::{self, Keyed, Response};
+use sayso_store::StoredRound;
 use tokio::time::Instant;
 
 use crate::open::Sayso;
+use crate::owner::Owner;
 use crate::{Ask, ids, read};
 
 /// A round that was stored, and for a live one the fence to deliver it under.
@@ -27,7 +30,7 @@ pub struct Opened {
 }
 
 /// An answer on its way to the agent.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Handed {
     /// The round, now `delivery_started`.
     pub round: wire::Round,
@@ -35,6 +38,13 @@ pub struct Handed {
     pub request_state: Option<String>,
     /// The answer, with defaults filled in.
     pub responses: Keyed<Response>,
+}
+
+/// Neither the opaque state nor a value appears in `Debug` (invariant 8).
+impl std::fmt::Debug for Handed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Handed").field("round", &self.round.round_id).finish_non_exhaustive()
+    }
 }
 
 /// One thing that became known about a delivery. Several may be stored in one transaction.
@@ -60,6 +70,8 @@ pub trait Desk: Send + Sync {
     /// Stores a question; it has been asked exactly if this returns it. With an idempotency key, a repeat returns the
     /// same round.
     async fn open(&self, ask: Ask, key: Option<String>) -> Result<Opened, Error>;
+    /// Starts a record of an operation that lives in this worker, before anything is asked in it.
+    async fn begin(&self) -> Result<ExecutionId, Error>;
     /// Waits until the round's `rev` is past `after`, or `wait` is over; either way, the round as it is.
     async fn wait(&self, round: RoundId, after: u32, wait: Duration) -> Result<wire::Round, Error>;
     /// Begins to hand the answer over; the only way to read it but [`Desk::collect`].
@@ -82,6 +94,7 @@ pub trait Desk: Send + Sync {
 pub struct LocalDesk {
     pub(crate) sayso: Sayso,
     pub(crate) caller: Principal,
+    pub(crate) owner: Arc<Owner>,
 }
 
 impl LocalDesk {
@@ -102,10 +115,10 @@ impl LocalDesk {
         replies.into_iter().next().ok_or_else(|| Error::Unavailable("the store gave no answer".to_owned()))
     }
 
-    /// Checks that the round is the caller's own.
-    async fn own(&self, round: RoundId) -> Result<(), Error> {
+    /// The round, if it is the caller's own. Whose it is never changes, so it may be checked before a commit.
+    async fn own(&self, round: RoundId) -> Result<StoredRound, Error> {
         self.check_may_collect()?;
-        self.sayso.seen_round(&self.caller, round).await.map(drop)
+        self.sayso.seen_round(&self.caller, round).await
     }
 
     async fn prepare(&self, ask: Ask, key: Option<String>) -> Result<NewRound, Error> {
@@ -126,7 +139,7 @@ impl LocalDesk {
             },
         };
         let fence = match delivery {
-            Delivery::Live => Some(self.sayso.inner.owner.fence()?),
+            Delivery::Live => Some(self.owner.fence()?),
             Delivery::Resumable => None,
         };
         let default_name = || self.caller.name.clone();
@@ -154,7 +167,7 @@ impl LocalDesk {
 
 fn to_json<T: serde::Serialize>(value: &T) -> Result<Json, Error> {
     let text = serde_json::to_string(value).map_err(|_| Error::field("/requests", "cannot be written as JSON"))?;
-    Json::parse_within(&text, limits::ROUND_BYTES_MAX, sayso_core::json::JSON_DEPTH_CEILING)
+    Json::parse_within(&text, limits::ROUND_BYTES_MAX, sayso_core::limits::JSON_DEPTH_CEILING)
         .map_err(|_| Error::Limit(format!("a round may have at most {} bytes", limits::ROUND_BYTES_MAX)))
 }
 
@@ -177,6 +190,30 @@ fn check_names(ask: &Ask, key: Option<&str>) -> Result<(), Error> {
     Ok(())
 }
 
+/// Bounds what a worker says in its own words, and what it stores.
+fn check_step(step: &Step) -> Result<(), Error> {
+    let failure = match step {
+        Step::Failed(_, _, failure) | Step::Finished(_, Outcome::Failed(failure), _) => Some(failure),
+        _ => None,
+    };
+    if let Some(Failure { code, message }) = failure {
+        if code.is_empty() || code.len() > limits::NAME_BYTES_MAX {
+            let message = format!("must have 1 to {} bytes", limits::NAME_BYTES_MAX);
+            return Err(Error::field("/failure/code", message));
+        }
+        if message.len() > limits::MESSAGE_BYTES_MAX {
+            let message = format!("must have at most {} bytes", limits::MESSAGE_BYTES_MAX);
+            return Err(Error::field("/failure/message", message));
+        }
+    }
+    match step {
+        Step::Finished(_, _, Some(result)) if result.as_str().len() > limits::RESULT_BYTES_MAX => {
+            Err(Error::Limit(format!("a result may have at most {} bytes", limits::RESULT_BYTES_MAX)))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The answer as stored, in wire form.
 pub(crate) fn responses_of(stored: &Json) -> Result<Keyed<Response>, Error> {
     serde_json::from_str(stored.as_str()).map_err(|_| Error::Corrupt("answer"))
@@ -189,14 +226,36 @@ impl Desk for LocalDesk {
         let new = self.prepare(ask, key).await?;
         let fence = new.fence.clone();
         if fence.is_some() {
-            self.sayso.inner.owner.keep_alive(std::sync::Arc::downgrade(&self.sayso.inner));
+            self.owner.keep_alive(Arc::downgrade(&self.sayso.inner));
         }
+        let (requests, calls) = (new.requests.clone(), new.calls.clone());
         match self.one(Command::CreateRound(Box::new(new))).await? {
-            Reply::Created { round, .. } => {
-                let fence = round.fence.clone().filter(|held| Some(held) == fence.as_ref());
-                Ok(Opened { round: self.sayso.round(&self.caller, round.id).await?, fence })
+            // Once it is stored nothing may fail any more, or the caller would think that it never asked.
+            Reply::Created { round: row, is_new: true } => {
+                let round = read::as_wire(&StoredRound { row: *row, requests, calls })?;
+                Ok(Opened { round, fence })
+            }
+            Reply::Created { round: row, is_new: false } => {
+                let fence = row.fence.clone().filter(|held| Some(held) == fence.as_ref());
+                Ok(Opened { round: self.sayso.round(&self.caller, row.id).await?, fence })
             }
             _ => Err(Error::Corrupt("round")),
+        }
+    }
+
+    async fn begin(&self) -> Result<ExecutionId, Error> {
+        self.check_may_collect()?;
+        self.owner.keep_alive(Arc::downgrade(&self.sayso.inner));
+        let now = self.sayso.store().now().await?;
+        let command = Command::StartExecution {
+            execution: ids::new_id(now, ExecutionId::from_parts)?,
+            kind: ExecutionKind::Operation,
+            started_by: self.caller.clone(),
+            owner: self.owner.name().to_owned(),
+        };
+        match self.one(command).await? {
+            Reply::Execution(execution) => Ok(execution.id),
+            _ => Err(Error::Corrupt("execution")),
         }
     }
 
@@ -205,10 +264,10 @@ impl Desk for LocalDesk {
     }
 
     async fn start(&self, round: RoundId, fence: Fence) -> Result<Handed, Error> {
-        self.own(round).await?;
+        let found = self.own(round).await?;
         match self.one(Command::StartDelivery { round, fence }).await? {
-            Reply::Handed { content, .. } => Ok(Handed {
-                round: self.sayso.round(&self.caller, round).await?,
+            Reply::Handed { round: row, content } => Ok(Handed {
+                round: read::as_wire(&StoredRound { row: *row, ..found })?,
                 request_state: content.request_state,
                 responses: responses_of(&content.responses)?,
             }),
@@ -218,8 +277,12 @@ impl Desk for LocalDesk {
 
     async fn settle(&self, steps: Vec<Step>) -> Result<(), Error> {
         self.check_may_collect()?;
+        if steps.len() > limits::COMMIT_COMMANDS_MAX {
+            return Err(Error::Limit(format!("at most {} steps are stored at once", limits::COMMIT_COMMANDS_MAX)));
+        }
         let mut commands = Vec::with_capacity(steps.len());
         for step in steps {
+            check_step(&step)?;
             match &step {
                 Step::Delivered(round, _)
                 | Step::Resolved(round, _)
@@ -247,20 +310,25 @@ impl Desk for LocalDesk {
     }
 
     async fn collect(&self, round: RoundId, key: &str, wait: Duration) -> Result<wire::Collected, Error> {
-        self.own(round).await?;
+        let found = self.own(round).await?;
+        if key.is_empty() || key.len() > limits::NAME_BYTES_MAX {
+            let message = format!("must have 1 to {} bytes", limits::NAME_BYTES_MAX);
+            return Err(Error::field("/idempotency_key", message));
+        }
         let until = Instant::now() + wait.min(Duration::from_millis(limits::WAIT_MS_MAX));
-        let mut seen = self.sayso.round(&self.caller, round).await?;
-        while seen.status == sayso_core::round::Status::Pending {
+        let (mut status, mut rev) = (found.row.status, found.row.rev);
+        while status == Status::Pending {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return Err(Error::Timeout);
             }
-            seen = self.sayso.round_after(&self.caller, round, seen.rev, left).await?;
+            let seen = self.sayso.round_after(&self.caller, round, rev, left).await?;
+            (status, rev) = (seen.status, seen.rev);
         }
-        let fence = self.sayso.inner.owner.fence()?;
+        let fence = self.owner.fence()?;
         match self.one(Command::Collect { round, key: key.to_owned(), fence }).await? {
-            Reply::Handed { content, .. } => Ok(wire::Collected {
-                round: read::as_wire(&self.sayso.seen_round(&self.caller, round).await?)?,
+            Reply::Handed { round: row, content } => Ok(wire::Collected {
+                round: read::as_wire(&StoredRound { row: *row, ..found })?,
                 request_state: content.request_state,
                 responses: responses_of(&content.responses)?,
             }),
@@ -277,6 +345,6 @@ impl Desk for LocalDesk {
     }
 
     async fn leave(&self) -> Result<(), Error> {
-        self.one(self.sayso.inner.owner.release()).await.map(drop)
+        self.one(self.owner.release()).await.map(drop)
     }
 }

@@ -7,7 +7,7 @@ use sayso_store::clock::{Clock, SystemClock};
 use sayso_store::{SqliteOptions, SqliteStore, Store};
 
 use crate::desk::LocalDesk;
-use crate::owner::Owner;
+use crate::owner::Owners;
 use crate::people::LocalPeople;
 use crate::sweeper::Sweeper;
 use crate::waiters::Hub;
@@ -56,7 +56,7 @@ pub struct Sayso {
 pub(crate) struct Inner {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) hub: Hub,
-    pub(crate) owner: Owner,
+    pub(crate) owners: Owners,
     pub(crate) person: Principal,
 }
 
@@ -76,8 +76,8 @@ impl Sayso {
     /// The rounds of an opened store. `hub` should hear the store's hints; without them everything is slower and still
     /// right.
     pub fn over(store: Arc<dyn Store>, hub: Hub, person: Principal, sweep: bool) -> Result<Self, Error> {
-        let owner = Owner::new()?;
-        let sayso = Self { inner: Arc::new(Inner { store, hub, owner, person }) };
+        let owners = Owners::new()?;
+        let sayso = Self { inner: Arc::new(Inner { store, hub, owners, person }) };
         sayso.inner.hub.watch_store(&sayso.inner);
         if sweep {
             Sweeper::spawn(&sayso);
@@ -85,9 +85,9 @@ impl Sayso {
         Ok(sayso)
     }
 
-    /// The agent's side, for an authenticated caller.
+    /// The agent's side, for an authenticated caller: one worker, with a lease of its own for what it holds.
     pub fn desk(&self, caller: Principal) -> LocalDesk {
-        LocalDesk { sayso: self.clone(), caller }
+        LocalDesk { owner: Arc::new(self.inner.owners.another()), sayso: self.clone(), caller }
     }
 
     /// The person's side, as the person this process answers for.

@@ -9,7 +9,7 @@ use sayso_core::limits;
 use sayso_core::principal::{Channel, Principal, PrincipalKind};
 use sayso_core::request::{Request, Requests};
 use sayso_core::response::{Action, CheckedResponses, Responses, check};
-use sayso_core::round::{Digest, Lease, Submission};
+use sayso_core::round::{Digest, Submission};
 use sayso_core::wire::{self, Answer, Keyed, Response, ResponseRecord, responses_from_wire, responses_to_wire};
 use sayso_store::{RoundFilter, StoredRound};
 
@@ -42,22 +42,16 @@ pub struct LocalPeople {
 }
 
 impl LocalPeople {
-    /// What would be checked inside the transaction, on the round as read: a payload that does not fit is only
-    /// reported where key, state and digest allow an answer at all.
-    fn refused_before_content(&self, found: &StoredRound, submission: &Submission, lease: Lease) -> Option<Error> {
-        found.row.submit(submission, lease, found.row.created_at).err()
-    }
-
-    async fn record_refusal(&self, round: RoundId, error: Error) -> Error {
-        let refusal = Command::RecordRefusal {
-            round,
-            principal: self.caller.clone(),
-            channel: self.channel,
-            code: error.code().as_str(),
-        };
-        // The refusal stands whether or not its event could be stored.
-        let _ = self.sayso.store().commit(vec![refusal]).await;
-        error
+    /// Refuses a payload for `error`. It is only reported where key, state and digest allow an answer at all, which the
+    /// transaction that leaves the event says.
+    async fn refuse(&self, round: RoundId, submission: Submission, error: Error) -> Error {
+        let code = error.code().as_str();
+        let refusal = Command::RecordRefusal { round, submission: Box::new(submission), code };
+        match self.sayso.store().commit(vec![refusal]).await {
+            // The refusal stands whether or not its event could be stored.
+            Ok(_) | Err(Error::Unavailable(_)) => error,
+            Err(earlier) => earlier,
+        }
     }
 
     fn submission(&self, answer: &Answer, checked: Option<&CheckedResponses>, key: &str) -> Submission {
@@ -96,7 +90,7 @@ fn verdicts(requests: &Requests, answers: &Responses) -> Vec<Verdict> {
 fn stored_form(responses: &Responses) -> Result<Json, Error> {
     serde_json::to_string(&responses_to_wire(responses))
         .ok()
-        .and_then(|text| Json::parse_within(&text, usize::MAX, sayso_core::json::JSON_DEPTH_CEILING).ok())
+        .and_then(|text| Json::parse_within(&text, usize::MAX, sayso_core::limits::JSON_DEPTH_CEILING).ok())
         .ok_or(Error::Corrupt("answer"))
 }
 
@@ -127,8 +121,7 @@ impl People for LocalPeople {
             Ok(checked) => checked,
             Err(error) => {
                 let submission = self.submission(&answer, None, key);
-                let earlier = self.refused_before_content(&found, &submission, Lease::Live);
-                return Err(self.record_refusal(round, earlier.unwrap_or(error)).await);
+                return Err(self.refuse(round, submission, error).await);
             }
         };
         let verdicts = verdicts(&requests, &checked.submitted);

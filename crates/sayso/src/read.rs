@@ -8,6 +8,7 @@ use sayso_core::id::{ExecutionId, RoundId};
 use sayso_core::json::Json;
 use sayso_core::limits::{PAGE_ROWS_MAX, WAIT_MS_MAX};
 use sayso_core::principal::{Principal, PrincipalKind};
+use sayso_core::time::UnixMs;
 use sayso_core::wire;
 use sayso_store::{ExecutionFilter, RoundFilter, StoredRound};
 use tokio::time::{Instant, timeout_at};
@@ -49,8 +50,12 @@ impl Sayso {
         let listener = self.inner.hub.listen(Awaited::Round(id), self.store().observe());
         loop {
             let found = self.seen_round(caller, id).await?;
-            if found.row.rev > after || timeout_at(until, listener.maybe_changed()).await.is_err() {
+            if found.row.rev > after {
                 return as_wire(&found);
+            }
+            if timeout_at(until, listener.maybe_changed()).await.is_err() {
+                // Read again: the hint of a change may have been lost.
+                return self.round(caller, id).await;
             }
         }
     }
@@ -107,34 +112,57 @@ impl Sayso {
     ) -> Result<wire::ExecutionResult, Error> {
         let until = Instant::now() + wait.min(Duration::from_millis(WAIT_MS_MAX));
         let listener = self.inner.hub.listen(Awaited::Execution(id), self.store().observe());
+        let mut over = false;
         loop {
             let execution = self.execution(caller, id).await?;
             if execution.outcome.is_some() {
                 let result: Option<Json> = self.store().result(id).await?;
                 return Ok(wire::ExecutionResult { execution, result });
             }
-            timeout_at(until, listener.maybe_changed()).await.map_err(|_| Error::Timeout)?;
+            if over {
+                return Err(Error::Timeout);
+            }
+            // When the wait is over the row is read once more: the hint of a change may have been lost.
+            over = timeout_at(until, listener.maybe_changed()).await.is_err();
         }
     }
 
-    /// Events after `seq`, at most a page of them, with their hashes.
+    /// Events after `seq`, at most a page of them, with their hashes; none exactly if there are no more that `caller`
+    /// may see.
     pub async fn events_after(&self, caller: &Principal, seq: u64) -> Result<Vec<Event>, Error> {
-        let mut events = self.store().events_after(seq, PAGE_ROWS_MAX).await?;
-        if caller.kind != PrincipalKind::Person {
-            self.keep_own(caller, &mut events).await?;
+        let mut after = seq;
+        loop {
+            let mut events = self.store().events_after(after, PAGE_ROWS_MAX).await?;
+            let Some(last) = events.last().map(|event| event.seq) else { return Ok(events) };
+            if caller.kind != PrincipalKind::Person {
+                self.keep_own(caller, &mut events).await?;
+            }
+            if !events.is_empty() {
+                return Ok(events);
+            }
+            // A page of others' events: the caller's next one may lie behind it.
+            after = last;
         }
-        Ok(events)
     }
 
     async fn keep_own(&self, caller: &Principal, events: &mut Vec<Event>) -> Result<(), Error> {
         let mut own = std::collections::HashMap::new();
         for id in events.iter().filter_map(|event| event.event.execution_id) {
             if let std::collections::hash_map::Entry::Vacant(entry) = own.entry(id) {
-                entry.insert(self.execution(caller, id).await.is_ok());
+                entry.insert(match self.execution(caller, id).await {
+                    Ok(_) => true,
+                    Err(Error::NotFound(_)) => false,
+                    Err(error) => return Err(error),
+                });
             }
         }
         events.retain(|event| event.event.execution_id.is_some_and(|id| own.get(&id) == Some(&true)));
         Ok(())
+    }
+
+    /// The time by the clock that decides leases and deadlines.
+    pub async fn now(&self) -> Result<UnixMs, Error> {
+        self.store().now().await
     }
 
     /// The number of the last event; 0 before the first.

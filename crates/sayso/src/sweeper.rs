@@ -45,7 +45,7 @@ impl Sweeper {
     pub async fn step(&mut self, store: &dyn Store, monotonic: Duration) -> Result<(), Error> {
         let now = store.now().await?;
         for round in store.overdue(now, PAGE_ROWS_MAX).await? {
-            store.commit(vec![Command::Expire { round }]).await?;
+            end(store, Command::Expire { round }).await?;
         }
         let mut found: HashMap<ExecutionId, Vec<Abandoned>> = HashMap::new();
         for abandoned in store.abandoned(now, PAGE_ROWS_MAX).await? {
@@ -63,14 +63,18 @@ impl Sweeper {
                     Some((round, fence)) => Command::FailRecovery { round, expected: fence.token },
                     None => Command::Orphan { execution, owner: one.owner },
                 };
-                match store.commit(vec![command]).await {
-                    // Somebody renewed, or another sweeper was first.
-                    Ok(_) | Err(Error::Conflict { .. } | Error::State { .. }) => {}
-                    Err(error) => return Err(error),
-                }
+                end(store, command).await?;
             }
             self.seen.remove(&execution);
         }
         Ok(())
+    }
+}
+
+async fn end(store: &dyn Store, command: Command) -> Result<(), Error> {
+    match store.commit(vec![command]).await {
+        // Somebody renewed, or another sweeper was first; and one unreadable row does not keep the others waiting.
+        Ok(_) | Err(Error::Conflict { .. } | Error::State { .. } | Error::Corrupt(_)) => Ok(()),
+        Err(error) => Err(error),
     }
 }

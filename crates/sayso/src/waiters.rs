@@ -12,8 +12,8 @@ use tokio::sync::{Notify, watch};
 
 use crate::open::Inner;
 
-/// How often a process with somebody waiting compares the store's last event with what it has heard of: the bound on
-/// how late a wake-up is when every hint was lost.
+/// How often a process with somebody waiting compares the store's last event with the one before: the bound on how late
+/// a wake-up is when every hint was lost.
 const CATCH_UP_EVERY: Duration = Duration::from_secs(1);
 
 /// Hears the store's hints and wakes who waits. Cheap to clone.
@@ -27,7 +27,6 @@ struct Shared {
     rounds: Waiters<RoundId>,
     executions: Waiters<ExecutionId>,
     events: watch::Sender<u64>,
-    heard_event: AtomicU64,
     waiting: AtomicU64,
     began: Notify,
 }
@@ -154,6 +153,8 @@ impl Hub {
     pub(crate) fn watch_store(&self, inner: &Arc<Inner>) {
         let (hub, inner) = (self.clone(), Arc::downgrade(inner));
         tokio::spawn(async move {
+            // What hints have told does not count: one about a later event may have come, and one about an earlier not.
+            let mut seen_event = None;
             loop {
                 if hub.shared.waiting.load(Ordering::SeqCst) == 0 {
                     tokio::select! {
@@ -164,7 +165,7 @@ impl Hub {
                 tokio::time::sleep(CATCH_UP_EVERY).await;
                 let Some(inner) = inner.upgrade() else { return };
                 let Ok(last) = inner.store.last_event().await else { continue };
-                if hub.shared.heard_event.fetch_max(last, Ordering::SeqCst) < last {
+                if seen_event.replace(last) != Some(last) {
                     hub.wake_all();
                 }
             }
@@ -173,8 +174,7 @@ impl Hub {
 }
 
 impl Hints for Hub {
-    fn changed(&self, rounds: &[RoundId], executions: &[ExecutionId], last_event: u64) {
-        self.shared.heard_event.fetch_max(last_event, Ordering::SeqCst);
+    fn changed(&self, rounds: &[RoundId], executions: &[ExecutionId], _last_event: u64) {
         self.shared.rounds.wake(rounds);
         self.shared.executions.wake(executions);
         self.shared.events.send_modify(|generation| *generation += 1);

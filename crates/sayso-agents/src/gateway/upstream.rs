@@ -138,9 +138,8 @@ impl Upstream {
         let Some(mut running) = self.running.take() else { return };
         let leaves = async {
             running.input.finish().await;
-            match &mut running.process {
-                Some(process) => drop(process.wait().await),
-                None => {}
+            if let Some(process) = &mut running.process {
+                drop(process.wait().await);
             }
         };
         // A process that reads no more, or that waits for something else, must not keep us.

@@ -29,8 +29,8 @@ pub fn apply<V: View>(view: &V, command: &Command, now: UnixMs) -> Result<Applie
         Command::Submit { round, submission, verdicts, submitted, effective } => {
             rounds::submit(&mut work, *round, submission, verdicts, (submitted, effective))
         }
-        Command::RecordRefusal { round, principal, channel, code } => {
-            rounds::record_refusal(&mut work, *round, principal, *channel, code)
+        Command::RecordRefusal { round, submission, code } => {
+            rounds::record_refusal(&mut work, *round, submission, code)
         }
         Command::Claim { round, claim } => rounds::claim(&mut work, *round, claim),
         Command::StartDelivery { round, fence } => rounds::start_delivery(&mut work, *round, fence),
@@ -48,6 +48,9 @@ pub fn apply<V: View>(view: &V, command: &Command, now: UnixMs) -> Result<Applie
         Command::ReleaseOwner { owner } => {
             work.writes.push(Write::Owner { owner: owner.clone(), expires_at: None });
             Ok(Reply::Done)
+        }
+        Command::StartExecution { execution, kind, started_by, owner } => {
+            Ok(executions::start(&mut work, *execution, *kind, started_by, owner))
         }
         Command::Finish { execution, outcome, result } => {
             executions::finish(&mut work, *execution, outcome, result.as_ref())
@@ -128,15 +131,23 @@ impl<V: View> Work<'_, V> {
                 if after.has_approval { &mut execution.pending_approvals } else { &mut execution.pending_inputs };
             *pending = pending.saturating_sub(1);
         }
-        if let Some(outcome) = outcome_after(after, &execution) {
+        if let Some(outcome) = outcome_after(after, &execution)
+            && (!execution.ends_with_round || self.is_last(after)?)
+        {
             executions::end(self, &mut execution, outcome);
         }
         self.writes.push(Write::Execution(Box::new(execution)));
         Ok(())
     }
+
+    /// Whether `round`, which has just ended, leaves no unfinished round in its execution.
+    fn is_last(&self, round: &Round) -> Result<bool, Stop<V::Error>> {
+        let unfinished = self.view.unfinished_rounds(round.execution_id).map_err(Stop::Read)?;
+        Ok(unfinished.iter().all(|other| other.id == round.id))
+    }
 }
 
-/// An execution started only for a round ends with it; any dies with a round that cannot be recovered.
+/// An execution started only for rounds ends with the last of them; any dies with a round that cannot be recovered.
 fn outcome_after(round: &Round, execution: &Execution) -> Option<Outcome> {
     if execution.outcome.is_some() {
         return None;

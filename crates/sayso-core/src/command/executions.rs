@@ -4,11 +4,58 @@ use super::apply::{Decided, Stop, Work};
 use super::{Reply, View, Write};
 use crate::error::Error;
 use crate::event::{EventBody, NewEvent};
-use crate::execution::{Execution, Outcome};
+use crate::execution::{Execution, ExecutionKind, Outcome};
 use crate::id::ExecutionId;
 use crate::json::Json;
+use crate::limits::LEASE_MS;
 use crate::principal::{Channel, Principal};
 use crate::round::{Failure, Status};
+use crate::time::UnixMs;
+
+/// Starts a record in a worker, which is thereby taken to live.
+pub(super) fn start<V: View>(
+    work: &mut Work<V>,
+    id: ExecutionId,
+    kind: ExecutionKind,
+    started_by: &Principal,
+    owner: &str,
+) -> Reply {
+    let execution = Execution { owner: Some(owner.to_owned()), ..record(work.now, id, kind, started_by) };
+    created(work, &execution);
+    work.writes.push(Write::Execution(Box::new(execution.clone())));
+    let expires_at = Some(work.now.plus_ms(LEASE_MS));
+    work.writes.push(Write::Owner { owner: owner.to_owned(), expires_at });
+    Reply::Execution(Box::new(execution))
+}
+
+/// An execution that begins at `now`, in no worker and waiting for nothing.
+pub(super) fn record(now: UnixMs, id: ExecutionId, kind: ExecutionKind, started_by: &Principal) -> Execution {
+    Execution {
+        id,
+        kind,
+        started_by: started_by.clone(),
+        owner: None,
+        ends_with_round: false,
+        pending_inputs: 0,
+        pending_approvals: 0,
+        created_at: now,
+        finished_at: None,
+        outcome: None,
+        collected_at: None,
+    }
+}
+
+/// Leaves the event of a new execution.
+pub(super) fn created<V: View>(work: &mut Work<V>, execution: &Execution) {
+    work.event(NewEvent {
+        at: work.now,
+        execution_id: Some(execution.id),
+        round_id: None,
+        principal: Some(execution.started_by.clone()),
+        channel: None,
+        body: EventBody::ExecutionCreated,
+    });
+}
 
 /// Ends `execution` in place and leaves the event; the caller writes the row.
 pub(super) fn end<V: View>(work: &mut Work<V>, execution: &mut Execution, outcome: Outcome) {

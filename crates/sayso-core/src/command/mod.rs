@@ -13,7 +13,7 @@ use crate::event::NewEvent;
 use crate::execution::{Execution, ExecutionKind, Outcome};
 use crate::id::{ExecutionId, RoundId, TokenId};
 use crate::json::Json;
-use crate::principal::{Channel, Principal, PrincipalKind};
+use crate::principal::{Principal, PrincipalKind};
 use crate::round::{Claim, Delivery, Digest, FailureRequest, Fence, FenceToken, OperationKind, Round, Submission};
 use crate::time::UnixMs;
 
@@ -43,7 +43,7 @@ pub struct Creation {
 }
 
 /// A round to be stored. Its requests have been checked; they travel as the text that will be kept.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct NewRound {
     /// Its id.
     pub id: RoundId,
@@ -79,6 +79,19 @@ pub struct NewRound {
     pub request_state: Option<String>,
     /// For a creation that may be repeated.
     pub creation: Option<Creation>,
+}
+
+/// The opaque state never appears in `Debug`.
+impl std::fmt::Debug for NewRound {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("NewRound")
+            .field("id", &self.id)
+            .field("execution", &self.execution)
+            .field("logical_operation_id", &self.logical_operation_id)
+            .field("asked_by", &self.asked_by)
+            .field("delivery", &self.delivery)
+            .finish_non_exhaustive()
+    }
 }
 
 /// A credential's row; the secret itself is nowhere.
@@ -155,15 +168,14 @@ pub enum Command {
         /// The map as it takes effect.
         effective: Json,
     },
-    /// Leaves an event about an answer that was refused before it reached the writer.
+    /// Refuses an answer whose payload does not fit, and leaves an event. Key, state and digest are looked at first:
+    /// what they forbid is what is refused, and what is reported.
     RecordRefusal {
         /// The round.
         round: RoundId,
-        /// Who tried.
-        principal: Principal,
-        /// By which surface.
-        channel: Channel,
-        /// The error's code.
+        /// The answer's frame; its hash is that of no answer.
+        submission: Box<Submission>,
+        /// The code of what is wrong with the payload.
         code: &'static str,
     },
     /// Takes a resumable round over (`claim_round`).
@@ -234,6 +246,17 @@ pub enum Command {
     },
     /// A worker process leaves, having settled what it held.
     ReleaseOwner {
+        /// The worker.
+        owner: String,
+    },
+    /// Starts a record that lives in a worker, before anything is asked in it.
+    StartExecution {
+        /// Its id.
+        execution: ExecutionId,
+        /// What kind of run it is.
+        kind: ExecutionKind,
+        /// Who starts it.
+        started_by: Principal,
         /// The worker.
         owner: String,
     },
@@ -360,7 +383,7 @@ pub enum Reply {
 }
 
 /// One thing to write.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub enum Write {
     /// The round's row, new or changed.
     Round(Box<Round>),
@@ -415,6 +438,24 @@ pub enum Write {
     Token(Box<Token>),
     /// An event for the chain.
     Event(NewEvent),
+}
+
+/// The opaque state never appears in `Debug`.
+impl std::fmt::Debug for Write {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Round(round) => f.debug_tuple("Round").field(round).finish(),
+            Self::Requests { round, .. } => f.debug_tuple("Requests").field(round).finish_non_exhaustive(),
+            Self::EraseRequestState(round) => f.debug_tuple("EraseRequestState").field(round).finish(),
+            Self::Answer { round, .. } => f.debug_tuple("Answer").field(round).finish_non_exhaustive(),
+            Self::Creation { round, .. } => f.debug_tuple("Creation").field(round).finish_non_exhaustive(),
+            Self::Execution(execution) => f.debug_tuple("Execution").field(execution).finish(),
+            Self::Result { execution, .. } => f.debug_tuple("Result").field(execution).finish_non_exhaustive(),
+            Self::Owner { owner, expires_at } => f.debug_tuple("Owner").field(owner).field(expires_at).finish(),
+            Self::Token(token) => f.debug_tuple("Token").field(token).finish(),
+            Self::Event(event) => f.debug_tuple("Event").field(event).finish(),
+        }
+    }
 }
 
 /// What [`apply`] may read. Reads see what earlier commands of the same transaction wrote.

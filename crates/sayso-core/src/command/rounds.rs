@@ -1,14 +1,15 @@
 //! The commands on rounds: each finds its round and the state of its lease, asks the table, and writes what follows.
 
 use super::apply::{Decided, Stop, Work};
+use super::executions;
 use super::{NewRound, Operation, Reply, RoundExecution, Verdict, View, Write};
 use crate::error::Error;
-use crate::event::{EventBody, NewEvent};
+use crate::event::EventBody;
 use crate::execution::Execution;
 use crate::id::RoundId;
 use crate::json::Json;
 use crate::limits;
-use crate::principal::{Channel, Principal};
+use crate::principal::Channel;
 use crate::round::{Claim, Delivery, FailureRequest, Fence, FenceToken, Lease, Round, Status, Submission};
 
 pub(super) fn create<V: View>(work: &mut Work<V>, new: &NewRound) -> Decided<V> {
@@ -31,14 +32,7 @@ pub(super) fn create<V: View>(work: &mut Work<V>, new: &NewRound) -> Decided<V> 
     let round = first_state(work, new, &execution, index);
     let by = Some((&new.asked_by, Channel::Service));
     if is_new_execution {
-        work.event(NewEvent {
-            at: work.now,
-            execution_id: Some(execution.id),
-            round_id: None,
-            principal: Some(new.asked_by.clone()),
-            channel: None,
-            body: EventBody::ExecutionCreated,
-        });
+        executions::created(work, &execution);
     }
     work.writes.push(Write::Execution(Box::new(execution)));
     work.writes.push(Write::Round(Box::new(round.clone())));
@@ -85,22 +79,11 @@ fn execution_of<V: View>(work: &Work<V>, new: &NewRound) -> Result<(Execution, b
             }
             Ok((execution, false))
         }
-        RoundExecution::New { id, kind, ends_with_round } => Ok((
-            Execution {
-                id: *id,
-                kind: *kind,
-                started_by: new.asked_by.clone(),
-                owner: new.fence.as_ref().map(|fence| fence.owner.clone()),
-                ends_with_round: *ends_with_round,
-                pending_inputs: 0,
-                pending_approvals: 0,
-                created_at: work.now,
-                finished_at: None,
-                outcome: None,
-                collected_at: None,
-            },
-            true,
-        )),
+        RoundExecution::New { id, kind, ends_with_round } => {
+            let owner = new.fence.as_ref().map(|fence| fence.owner.clone());
+            let execution = executions::record(work.now, *id, *kind, &new.asked_by);
+            Ok((Execution { owner, ends_with_round: *ends_with_round, ..execution }, true))
+        }
     }
 }
 
@@ -165,14 +148,7 @@ pub(super) fn submit<V: View>(
     let next = match round.submit(submission, lease, work.now) {
         Ok(Some(next)) => next,
         Ok(None) => return Ok(Reply::Round(Box::new(round))),
-        Err(error) => {
-            if round.status == Status::Pending && round.is_overdue(work.now) {
-                work.put(&round, &round.expired(work.now))?;
-            }
-            let code = error.code().as_str().to_owned();
-            work.round_event(&round, by, EventBody::ResponseRefused { code });
-            return Err(error.into());
-        }
+        Err(error) => return refused(work, &round, submission, error),
     };
     work.put(&round, &next)?;
     work.writes.push(Write::Answer { round: id, submitted: submitted.clone(), effective: effective.clone() });
@@ -191,15 +167,29 @@ pub(super) fn submit<V: View>(
     Ok(Reply::Round(Box::new(next)))
 }
 
+/// Leaves the event of a refusal, and the expiry of a round whose deadline has passed.
+fn refused<V: View>(work: &mut Work<V>, round: &Round, submission: &Submission, error: Error) -> Decided<V> {
+    if round.status == Status::Pending && round.is_overdue(work.now) {
+        work.put(round, &round.expired(work.now))?;
+    }
+    let by = Some((&submission.principal, submission.channel));
+    work.round_event(round, by, EventBody::ResponseRefused { code: error.code().as_str().to_owned() });
+    Err(error.into())
+}
+
 pub(super) fn record_refusal<V: View>(
     work: &mut Work<V>,
     id: RoundId,
-    principal: &Principal,
-    channel: Channel,
+    submission: &Submission,
     code: &str,
 ) -> Decided<V> {
     let round = work.round(id)?;
-    work.round_event(&round, Some((principal, channel)), EventBody::ResponseRefused { code: code.to_owned() });
+    let lease = work.lease(&round)?;
+    if let Err(earlier) = round.submit(submission, lease, work.now) {
+        return refused(work, &round, submission, earlier);
+    }
+    let by = Some((&submission.principal, submission.channel));
+    work.round_event(&round, by, EventBody::ResponseRefused { code: code.to_owned() });
     Ok(Reply::Done)
 }
 

@@ -16,8 +16,7 @@ mod visible;
 
 pub use error::{JsonError, JsonErrorKind};
 pub use pointer::pointer_to;
-pub use redact::{REDACTED, REDACTION_DEPTH_MAX, redacted};
-pub use strict::{JSON_BYTES_MAX, JSON_DEPTH_CEILING, JSON_DEPTH_MAX};
+pub use redact::{REDACTED, redacted};
 pub use text::Json;
 pub use view::{Member, ObjectView, splice};
 pub use visible::{visible, visible_multiline};

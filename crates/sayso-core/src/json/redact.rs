@@ -3,18 +3,13 @@
 
 use super::canonical::{quoted, write_text};
 use super::pointer::pointer_segments;
-use super::strict::{JSON_BYTES_MAX, JSON_DEPTH_CEILING};
 use super::text::Json;
 use super::tree::{Kind, Tree};
+use crate::limits::{JSON_BYTES_MAX, JSON_DEPTH_CEILING};
+use crate::limits::{REDACTION_DEPTH_MAX, REDACTION_SCHEMA_STEPS_MAX};
 
 /// What stands in place of a value that is not shown.
 pub const REDACTED: &str = "[redacted]";
-
-/// Levels of a value that are shown; forms have two or three, and what is deeper is not worth the risk.
-pub const REDACTION_DEPTH_MAX: usize = 16;
-
-/// Subschemas looked at for one value before everything counts as secret: the expansion that the schema gate allows.
-const SCHEMA_STEPS_MAX: usize = 4096;
 
 /// Secret wherever they occur in a name, its separators removed: `userPassword2`, `X-Api-Key`, `accesstoken`.
 const SECRET_STEMS: [&str; 14] = [
@@ -124,7 +119,7 @@ impl<'s> Walk<'s> {
                 continue;
             }
             self.steps += 1;
-            if self.steps > SCHEMA_STEPS_MAX {
+            if self.steps > REDACTION_SCHEMA_STEPS_MAX {
                 return (Vec::new(), true);
             }
             found.push(schema);

@@ -5,17 +5,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::error::{JsonError, JsonErrorKind};
-
-/// Bytes of JSON text that [`crate::json::Json::parse`] reads. Every surface has a smaller limit of its own; this one
-/// only makes sure that none is ever missing.
-pub const JSON_BYTES_MAX: usize = 16 * 1024 * 1024;
-
-/// Levels of nesting that [`crate::json::Json::parse`] reads. Real forms and tool calls stay under ten, and every
-/// walk over a value may recurse this deep.
-pub const JSON_DEPTH_MAX: usize = 64;
-
-/// Levels of nesting that can be asked for at most: what `serde_json` still reads on the other side.
-pub const JSON_DEPTH_CEILING: usize = 127;
+use crate::limits::JSON_DEPTH_CEILING;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Token {

@@ -11,9 +11,10 @@ use serde_json::value::RawValue;
 
 use super::canonical::{canonical, quoted};
 use super::error::JsonError;
-use super::strict::{JSON_BYTES_MAX, JSON_DEPTH_MAX, check};
+use super::strict::check;
 use super::tree::Tree;
 use super::view::ObjectView;
+use crate::limits::{JSON_BYTES_MAX, JSON_DEPTH_MAX};
 
 /// JSON text that the strict reader accepted, numbers and escapes as they were written. Cheap to clone; equal when
 /// the texts are equal (compare [`Json::canonical`] to compare values). `Debug` tells only the length.

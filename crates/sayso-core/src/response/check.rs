@@ -116,7 +116,8 @@ fn check_one(request: &Request, response: &Response) -> Result<Response, Vec<Fie
     Ok(Response { action: Action::Accept, content: effective, reason: None })
 }
 
-/// A choice and a text take `{"answer": [..]}`: texts, at least one, exactly one where only one may be given.
+/// A choice and a text take `{"answer": [..]}`: texts, exactly one where only one may be given; of several options none
+/// may be taken, too.
 fn check_answer(content: Option<&Json>, single: bool, choice: Option<&Choice>) -> Result<Json, Vec<FieldError>> {
     let fault = |message: String| vec![FieldError { pointer: "/content/answer".to_owned(), message }];
     let shape = || fault("must be a list of texts, as in {\"answer\": [\"…\"]}".to_owned());

@@ -32,7 +32,9 @@ impl Digest {
 
     /// Reads `sha256:` and 64 hexadecimal digits.
     pub fn parse(text: &str) -> Option<Self> {
-        let hex = text.strip_prefix("sha256:").filter(|hex| hex.len() == 64 && hex.is_ascii())?;
+        let hex = text
+            .strip_prefix("sha256:")
+            .filter(|hex| hex.len() == 64 && hex.bytes().all(|byte| byte.is_ascii_hexdigit()))?;
         let mut bytes = [0; 32];
         for (at, byte) in bytes.iter_mut().enumerate() {
             *byte = u8::from_str_radix(hex.get(2 * at..2 * at + 2)?, 16).ok()?;

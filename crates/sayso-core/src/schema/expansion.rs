@@ -2,13 +2,10 @@
 
 use std::ops::ControlFlow;
 
-use crate::json::JSON_DEPTH_MAX;
+use crate::limits::JSON_DEPTH_MAX;
 
 use super::form::SchemaError;
-
-/// Subschemas that one path through an answer may meet once every `$ref` is followed. Without it, 26 definitions that
-/// each name the one before twice keep the validator busy for 2^25 steps.
-pub const SCHEMA_EXPANSION_MAX: u32 = 4096;
+use crate::limits::SCHEMA_EXPANSION_MAX;
 
 /// A place in the schema where a subschema stands, and the places it sends an answer on to.
 #[derive(Default)]

@@ -3,9 +3,7 @@
 use crate::json::{Json, Kind, Tree, pointer_segments};
 
 use super::defaults::Defaults;
-
-/// References followed from a property to what it is.
-const REFERENCES_MAX: usize = 16;
+use crate::limits::SCHEMA_REFERENCES_MAX;
 
 /// One top-level property.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -132,7 +130,7 @@ pub(super) fn of(schema: &Tree<'_>, defaults: &Defaults) -> Vec<Field> {
 
 /// What a property is once its references are followed. The gate has made sure that they end.
 fn followed<'t>(root: &'t Tree<'t>, mut tree: &'t Tree<'t>) -> &'t Tree<'t> {
-    for _ in 0..REFERENCES_MAX {
+    for _ in 0..SCHEMA_REFERENCES_MAX {
         let target = tree
             .get("$ref")
             .and_then(Tree::text)

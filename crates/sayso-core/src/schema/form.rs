@@ -12,9 +12,7 @@ use super::defaults::Defaults;
 use super::fields::{self, Field};
 use super::gate;
 use super::messages::message;
-
-/// Bytes a compiled pattern may take: `(?:a{1000}){1000}` is refused in two milliseconds.
-const PATTERN_BYTES_MAX: usize = 1 << 20;
+use crate::limits::PATTERN_COMPILED_BYTES_MAX;
 
 /// Why a schema cannot be asked with. It quotes the asker's schema at most, never an answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -90,7 +88,7 @@ fn compile(tree: &Tree<'_>) -> Result<Validator, SchemaError> {
         .offline()
         .should_validate_formats(true)
         .should_ignore_unknown_formats(true)
-        .with_pattern_options(PatternOptions::regex().size_limit(PATTERN_BYTES_MAX))
+        .with_pattern_options(PatternOptions::regex().size_limit(PATTERN_COMPILED_BYTES_MAX))
         .build(&value)
         .map_err(|error| refused(tree, &error))
 }

@@ -4,19 +4,10 @@
 use std::collections::BTreeMap;
 
 use crate::json::{Json, Kind, Tree, pointer_segments, pointer_to};
-use crate::limits::SCHEMA_BYTES_MAX;
+use crate::limits::{SCHEMA_BYTES_MAX, SCHEMA_DEPTH_MAX, SCHEMA_PATTERNS_MAX, SCHEMA_PROPERTIES_MAX, SUBSCHEMAS_MAX};
 
 use super::expansion::{Place, check_expansion};
 use super::form::SchemaError;
-
-/// Levels of nesting of a schema's text: six objects within each other.
-pub const SCHEMA_DEPTH_MAX: usize = 16;
-/// Members of one `properties`: more is no form a person fills in.
-pub const SCHEMA_PROPERTIES_MAX: usize = 64;
-/// Subschemas in all. The options of a titled enum are not counted: they are cheap, and lists of countries are long.
-pub const SUBSCHEMAS_MAX: usize = 256;
-/// Expressions in all, of `pattern` and `patternProperties`: each may take a megabyte once compiled.
-pub const SCHEMA_PATTERNS_MAX: usize = 64;
 
 const ONE_SCHEMA: [&str; 10] = [
     "not",

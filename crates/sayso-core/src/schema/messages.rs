@@ -1,14 +1,12 @@
 //! What a person reads when an answer does not fit. A message quotes the schema, which the asker wrote, and never the
 //! answer.
 
+use crate::limits::PATTERN_SHOWN_CHARS_MAX;
 use jsonschema::JsonType;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use serde_json::Value;
 
 use crate::json::visible;
-
-/// Characters of a pattern that are shown: a longer one tells a person nothing.
-const PATTERN_CHARS_MAX: usize = 120;
 
 /// Reads on from the field's name, as in "age must be at least 18".
 pub(super) fn message(kind: &ValidationErrorKind) -> String {
@@ -77,7 +75,7 @@ fn types(kind: &TypeKind) -> String {
 }
 
 fn pattern_message(pattern: &str) -> String {
-    let mut shown: String = pattern.chars().take(PATTERN_CHARS_MAX).collect();
+    let mut shown: String = pattern.chars().take(PATTERN_SHOWN_CHARS_MAX).collect();
     if shown.len() < pattern.len() {
         shown.push('…');
     }

@@ -14,9 +14,7 @@ mod read;
 mod usable;
 mod validate;
 
-pub use expansion::SCHEMA_EXPANSION_MAX;
 pub use fields::{ChoiceOption, Field, FieldKind, TextFormat};
 pub use form::{FormSchema, SchemaError};
-pub use gate::{SCHEMA_DEPTH_MAX, SCHEMA_PATTERNS_MAX, SCHEMA_PROPERTIES_MAX, SUBSCHEMAS_MAX};
 pub use usable::InputSchema;
-pub use validate::{FIELD_ERRORS_MAX, FieldError};
+pub use validate::FieldError;

@@ -6,7 +6,8 @@ use crate::json::{Json, pointer_to, quoted, visible};
 
 use super::fields::{ChoiceOption, Field, FieldKind};
 use super::form::FormSchema;
-use super::validate::{FIELD_ERRORS_MAX, FieldError};
+use super::validate::FieldError;
+use crate::limits::FIELD_ERRORS_MAX;
 
 const ONE_OF_OPTIONS: &str = "must be one of the listed options";
 

@@ -9,12 +9,7 @@ use crate::json::{Json, pointer_segments, pointer_to};
 use super::fields::FieldKind;
 use super::form::FormSchema;
 use super::messages::message;
-
-/// Errors reported for one answer: more than a person repairs at once.
-pub const FIELD_ERRORS_MAX: usize = 32;
-
-/// Branches of `anyOf` and `oneOf` looked into for a better message.
-const BRANCH_DEPTH_MAX: usize = 8;
+use crate::limits::{FIELD_ERRORS_MAX, SCHEMA_BRANCH_DEPTH_MAX};
 
 /// What is wrong with one field of an answer. It never holds a value that was given.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
@@ -74,7 +69,7 @@ impl FormSchema {
             }
             ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => {
                 match meant(context) {
-                    Some(branch) if depth < BRANCH_DEPTH_MAX => {
+                    Some(branch) if depth < SCHEMA_BRANCH_DEPTH_MAX => {
                         for error in branch {
                             self.report(error, depth + 1, found);
                         }

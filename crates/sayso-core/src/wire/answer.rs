@@ -94,7 +94,7 @@ pub struct ResponseRecord {
 }
 
 /// `POST /v1/rounds/{id}/collect`: the answer, handed over.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Collected {
     /// The round, now resolved.
     pub round: Round,
@@ -102,4 +102,11 @@ pub struct Collected {
     pub request_state: Option<String>,
     /// The answer, with defaults filled in.
     pub responses: Keyed<Response>,
+}
+
+/// Neither the opaque state nor a value appears in `Debug` (invariant 8).
+impl std::fmt::Debug for Collected {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Collected").field("round", &self.round.round_id).finish_non_exhaustive()
+    }
 }

@@ -20,7 +20,7 @@ pub struct Call {
 }
 
 /// `POST /v1/rounds`: only `requests` is required.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NewRound {
     /// The execution that asks; without it one is started for the round.
@@ -55,6 +55,19 @@ pub struct NewRound {
     pub calls: Vec<Call>,
     /// What is asked.
     pub requests: Keyed<Request>,
+}
+
+/// The opaque state never appears in `Debug`.
+impl std::fmt::Debug for NewRound {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("NewRound")
+            .field("execution_id", &self.execution_id)
+            .field("logical_operation_id", &self.logical_operation_id)
+            .field("server", &self.server)
+            .field("operation_name", &self.operation_name)
+            .field("requests", &self.requests)
+            .finish_non_exhaustive()
+    }
 }
 
 impl NewRound {

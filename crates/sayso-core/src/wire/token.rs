@@ -26,7 +26,7 @@ pub struct NewToken {
 }
 
 /// A credential, without its secret; with it exactly once, when it is made.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Token {
     /// Its id.
     pub token_id: TokenId,
@@ -39,6 +39,16 @@ pub struct Token {
     /// The secret: shown once and stored nowhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<String>,
+}
+
+/// The secret never appears in `Debug` (invariant 8).
+impl std::fmt::Debug for Token {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Token")
+            .field("token_id", &self.token_id)
+            .field("principal", &self.principal)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Token {

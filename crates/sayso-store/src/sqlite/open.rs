@@ -49,7 +49,7 @@ pub(super) fn connection(path: &Path) -> Result<Connection, Error> {
         let mut db = Connection::open(path)?;
         // SQLite's own back-off starves the light writer of two processes; a short jittered wait does not.
         db.busy_handler(Some(wait_briefly))?;
-        db.pragma_update(None, "journal_mode", "WAL")?;
+        set_wal(&db)?;
         db.pragma_update(None, "synchronous", "FULL")?;
         db.pragma_update(None, "foreign_keys", false)?;
         db.pragma_update(None, "temp_store", "MEMORY")?;
@@ -58,6 +58,22 @@ pub(super) fn connection(path: &Path) -> Result<Connection, Error> {
         Ok(db)
     };
     set_up().map_err(|error| unavailable(&error))
+}
+
+/// SQLite does not ask the busy handler about the lock that this takes on a new file, so that one of two processes which
+/// start at once would be turned away.
+fn set_wal(db: &Connection) -> rusqlite::Result<()> {
+    let mut waits = 0;
+    loop {
+        match db.pragma_update(None, "journal_mode", "WAL") {
+            Err(error)
+                if error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy) && wait_briefly(waits) =>
+            {
+                waits += 1;
+            }
+            done => return done,
+        }
+    }
 }
 
 #[expect(clippy::disallowed_methods, reason = "the busy handler is SQLite's own place to wait")]

@@ -20,7 +20,7 @@ pub(super) struct Readers {
 struct Shared {
     path: std::path::PathBuf,
     free: Mutex<Vec<Connection>>,
-    permits: Semaphore,
+    permits: Arc<Semaphore>,
 }
 
 /// Why a read failed: SQLite, or a row that does not say what a row of ours says.
@@ -47,7 +47,8 @@ impl From<ReadError> for Error {
 impl Readers {
     pub(super) fn open(path: &Path) -> Result<Self, Error> {
         let first = open::connection(path)?;
-        let shared = Shared { path: path.to_owned(), free: Mutex::new(vec![first]), permits: Semaphore::new(READERS) };
+        let permits = Arc::new(Semaphore::new(READERS));
+        let shared = Shared { path: path.to_owned(), free: Mutex::new(vec![first]), permits };
         Ok(Self { shared: Arc::new(shared) })
     }
 
@@ -57,9 +58,11 @@ impl Readers {
         query: impl FnOnce(&Connection) -> Result<T, ReadError> + Send + 'static,
     ) -> Result<T, Error> {
         let closed = || Error::Unavailable("the store is closing".to_owned());
-        let _permit = self.shared.permits.acquire().await.map_err(|_| closed())?;
+        let permit = self.shared.permits.clone().acquire_owned().await.map_err(|_| closed())?;
         let shared = self.shared.clone();
         let work = move || {
+            // Held to the end of the query: a caller that goes away meanwhile does not free its connection.
+            let _permit = permit;
             let free = shared.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let db = match free {
                 Some(db) => db,

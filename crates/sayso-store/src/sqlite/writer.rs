@@ -2,8 +2,8 @@
 //! comes while a commit runs shares the next one.
 
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use sayso_core::error::Error;
 use sayso_core::id::{ExecutionId, RoundId};
 use sayso_core::limits::{COMMIT_COMMANDS_MAX, COMMIT_QUEUE_MAX};
 use sayso_core::time::UnixMs;
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use super::reader::ReadError;
 use super::writes::Chain;
@@ -30,6 +30,8 @@ enum Message {
     Unit {
         commands: Vec<Command>,
         answer: oneshot::Sender<Answer>,
+        /// Its place in the queue, kept even where the caller is gone.
+        _place: OwnedSemaphorePermit,
     },
     /// Somebody began to wait, or the store is being dropped: look up.
     Nudge,
@@ -40,15 +42,20 @@ pub(super) struct Writer {
     queue: Mutex<Option<SyncSender<Message>>>,
     permits: Arc<Semaphore>,
     observers: Arc<AtomicUsize>,
+    nudged: Arc<AtomicBool>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
 impl Writer {
     pub(super) fn start(db: Connection, clock: Arc<dyn Clock>, hints: Option<Arc<dyn Hints>>) -> Result<Self, Error> {
-        // One place more than there are permits, so that a nudge never waits.
+        // One place more than there are permits: at most one nudge is under way, and it never waits.
         let (queue, receiver) = sync_channel(COMMIT_QUEUE_MAX + 1);
         let observers = Arc::new(AtomicUsize::new(0));
-        let state = Thread { db, clock, hints, observers: observers.clone(), seen_version: None };
+        let nudged = Arc::new(AtomicBool::new(false));
+        // Read now: what others commit from here on is a change, also before anybody first looks.
+        let seen_version = data_version(&db).ok();
+        let (seen_observers, seen_nudged) = (observers.clone(), nudged.clone());
+        let state = Thread { db, clock, hints, observers: seen_observers, nudged: seen_nudged, seen_version };
         let thread = std::thread::Builder::new()
             .name("sayso-writer".to_owned())
             .spawn(move || state.run(&receiver))
@@ -57,25 +64,28 @@ impl Writer {
             queue: Mutex::new(Some(queue)),
             permits: Arc::new(Semaphore::new(COMMIT_QUEUE_MAX)),
             observers,
+            nudged,
             thread: Some(thread),
         })
     }
 
     pub(super) async fn commit(&self, commands: Vec<Command>) -> Answer {
         let closed = || Error::Unavailable("the store is closing; nothing was changed".to_owned());
-        let _permit = self.permits.acquire().await.map_err(|_| closed())?;
+        let place = self.permits.clone().acquire_owned().await.map_err(|_| closed())?;
         let (answer, answered) = oneshot::channel();
         let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner).clone().ok_or_else(closed)?;
-        queue.try_send(Message::Unit { commands, answer }).map_err(|_| closed())?;
+        queue.try_send(Message::Unit { commands, answer, _place: place }).map_err(|_| closed())?;
         answered.await.map_err(|_| closed())?
     }
 
     pub(super) fn observe(&self) -> Observing {
         if self.observers.fetch_add(1, Ordering::SeqCst) == 0
+            && !self.nudged.swap(true, Ordering::SeqCst)
             && let Some(queue) = &*self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+            && let Err(TrySendError::Full(_)) = queue.try_send(Message::Nudge)
         {
             // A full queue wakes the thread as well.
-            let _ = queue.try_send(Message::Nudge);
+            self.nudged.store(false, Ordering::SeqCst);
         }
         let observers = self.observers.clone();
         Observing::new(Arc::new(move || {
@@ -99,6 +109,7 @@ struct Thread {
     clock: Arc<dyn Clock>,
     hints: Option<Arc<dyn Hints>>,
     observers: Arc<AtomicUsize>,
+    nudged: Arc<AtomicBool>,
     seen_version: Option<i64>,
 }
 
@@ -124,9 +135,12 @@ impl Thread {
             let mut commands = 0;
             let mut next = Some(message);
             while let Some(message) = next {
-                if let Message::Unit { commands: unit, answer } = message {
-                    commands += unit.len();
-                    units.push((unit, answer));
+                match message {
+                    Message::Unit { commands: unit, answer, .. } => {
+                        commands += unit.len();
+                        units.push((unit, answer));
+                    }
+                    Message::Nudge => self.nudged.store(false, Ordering::SeqCst),
                 }
                 next = if commands < COMMIT_COMMANDS_MAX { queue.try_recv().ok() } else { None };
             }
@@ -139,11 +153,7 @@ impl Thread {
 
     /// `data_version` of this connection moves exactly when another connection has committed.
     fn look_elsewhere(&mut self) {
-        let version = self
-            .db
-            .prepare_cached("PRAGMA data_version")
-            .and_then(|mut statement| statement.query_row([], |row| row.get::<_, i64>(0)));
-        let Ok(version) = version else { return };
+        let Ok(version) = data_version(&self.db) else { return };
         if self.seen_version.replace(version).is_some_and(|seen| seen != version)
             && let Some(hints) = &self.hints
         {
@@ -153,9 +163,8 @@ impl Thread {
 
     fn commit(&mut self, units: Vec<(Vec<Command>, oneshot::Sender<Answer>)>) {
         let mut touched = Touched::default();
-        let now = self.clock.now();
         let (units, answers): (Vec<_>, Vec<_>) = units.into_iter().unzip();
-        match self.transaction(&units, now, &mut touched) {
+        match self.transaction(&units, &mut touched) {
             Ok(outcomes) => {
                 // Hints first: whoever is woken finds the row there, and whoever is answered may look for the hint.
                 if let Some(hints) = &self.hints {
@@ -175,16 +184,13 @@ impl Thread {
         }
     }
 
-    fn transaction(
-        &self,
-        units: &[Vec<Command>],
-        now: UnixMs,
-        touched: &mut Touched,
-    ) -> Result<Vec<Answer>, ReadError> {
+    fn transaction(&self, units: &[Vec<Command>], touched: &mut Touched) -> Result<Vec<Answer>, ReadError> {
         let transaction = rusqlite::Transaction::new_unchecked(&self.db, rusqlite::TransactionBehavior::Immediate)?;
         if open::user_version(&transaction)? != open::SCHEMA_VERSION {
             return Ok(units.iter().map(|_| Err(open::newer_schema())).collect());
         }
+        // Only now: another process may have held the store for seconds, and deadlines pass meanwhile.
+        let now = self.clock.now();
         let mut chain = Chain::load(&transaction)?;
         let mut outcomes = Vec::with_capacity(units.len());
         for unit in units {
@@ -194,6 +200,10 @@ impl Thread {
         transaction.commit()?;
         Ok(outcomes)
     }
+}
+
+fn data_version(db: &Connection) -> rusqlite::Result<i64> {
+    db.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))
 }
 
 /// Applies one unit: all of it or none of it.

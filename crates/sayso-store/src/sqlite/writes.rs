@@ -1,5 +1,7 @@
 //! Writing what core decided, one statement a write, and giving each event its place in the chain.
 
+use std::sync::LazyLock;
+
 use rusqlite::{Connection, params};
 use sayso_core::command::{Token, Write};
 use sayso_core::event::{Event, NewEvent};
@@ -63,8 +65,11 @@ impl Chain {
                     .execute(params![execution.to_bytes(), result.as_str()])?;
             }
             Write::Owner { owner, expires_at: Some(until) } => {
-                db.prepare_cached("INSERT OR REPLACE INTO owners (owner, expires_at) VALUES (?1, ?2)")?
-                    .execute(params![owner, until.0])?;
+                db.prepare_cached(
+                    "INSERT INTO owners (owner, expires_at) VALUES (?1, ?2)
+                     ON CONFLICT (owner) DO UPDATE SET expires_at = excluded.expires_at",
+                )?
+                .execute(params![owner, until.0])?;
             }
             Write::Owner { owner, expires_at: None } => {
                 db.prepare_cached("DELETE FROM owners WHERE owner = ?1")?.execute(params![owner])?;
@@ -99,14 +104,23 @@ impl Chain {
     }
 }
 
+/// A statement that stores a row, or changes the row of the same key. Never `OR REPLACE`, which would silently delete
+/// another row that holds the same unique value.
+fn upsert(table: &str, key: &str, columns: &str) -> String {
+    let names: Vec<&str> = columns.split(',').map(str::trim).collect();
+    let places = vec!["?"; names.len()].join(", ");
+    let changes: Vec<_> =
+        names.iter().filter(|name| **name != key).map(|name| format!("{name} = excluded.{name}")).collect();
+    format!(
+        "INSERT INTO {table} ({columns}) VALUES ({places}) ON CONFLICT ({key}) DO UPDATE SET {}",
+        changes.join(", ")
+    )
+}
+
 fn put_round(db: &Connection, round: &Round) -> rusqlite::Result<()> {
-    let statement = format!(
-        "INSERT OR REPLACE INTO rounds ({}) VALUES ({})",
-        rows::ROUND_COLUMNS,
-        "?,".repeat(rows::ROUND_COLUMN_COUNT).trim_end_matches(',')
-    );
+    static STATEMENT: LazyLock<String> = LazyLock::new(|| upsert("rounds", "id", rows::ROUND_COLUMNS));
     let answered = round.answered.as_ref();
-    db.prepare_cached(&statement)?.execute(params![
+    db.prepare_cached(&STATEMENT)?.execute(params![
         round.id.to_bytes(),
         round.execution_id.to_bytes(),
         round.logical_operation_id,
@@ -148,12 +162,8 @@ fn put_execution(db: &Connection, execution: &Execution) -> rusqlite::Result<()>
         Some(Outcome::Failed(failure)) => Some(failure),
         _ => None,
     };
-    db.prepare_cached(
-        "INSERT OR REPLACE INTO executions (id, kind, started_by, owner, ends_with_round, pending_inputs,
-         pending_approvals, created_at, finished_at, outcome, failure_code, failure_message, collected_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
-    )?
-    .execute(params![
+    static STATEMENT: LazyLock<String> = LazyLock::new(|| upsert("executions", "id", rows::EXECUTION_COLUMNS));
+    db.prepare_cached(&STATEMENT)?.execute(params![
         execution.id.to_bytes(),
         execution.kind.as_str(),
         execution.started_by.to_string(),
@@ -172,11 +182,8 @@ fn put_execution(db: &Connection, execution: &Execution) -> rusqlite::Result<()>
 }
 
 fn put_token(db: &Connection, token: &Token) -> rusqlite::Result<()> {
-    db.prepare_cached(
-        "INSERT OR REPLACE INTO tokens (id, use, principal, hash, created_at, expires_at, revoked_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-    )?
-    .execute(params![
+    static STATEMENT: LazyLock<String> = LazyLock::new(|| upsert("tokens", "id", rows::TOKEN_COLUMNS));
+    db.prepare_cached(&STATEMENT)?.execute(params![
         token.id.to_bytes(),
         token.use_.as_str(),
         token.principal.to_string(),

@@ -10,7 +10,7 @@ use super::super::reader::ReadError;
 use super::{every, first, json, maybe_word, moment, row_count, word};
 use crate::ExecutionFilter;
 
-const COLUMNS: &str = "id, kind, started_by, owner, ends_with_round, pending_inputs, pending_approvals, created_at, \
+pub(crate) const COLUMNS: &str = "id, kind, started_by, owner, ends_with_round, pending_inputs, pending_approvals, created_at, \
     finished_at, outcome, failure_code, failure_message, collected_at";
 
 fn read(row: &Row<'_>) -> Result<Execution, ReadError> {

@@ -7,13 +7,14 @@ mod sweep;
 mod tokens;
 
 pub(super) use events::{events_after, last_event};
-pub(super) use executions::{execution, execution_with_pending, executions, owner, result};
+pub(super) use executions::{
+    COLUMNS as EXECUTION_COLUMNS, execution, execution_with_pending, executions, owner, result,
+};
 pub(super) use rounds::{
-    ROUND_COLUMN_COUNT, ROUND_COLUMNS, answer, content, creation, operation, round, stored_round, stored_rounds,
-    unfinished_rounds,
+    ROUND_COLUMNS, answer, content, creation, operation, round, stored_round, stored_rounds, unfinished_rounds,
 };
 pub(super) use sweep::{abandoned, last_wait_ms, next_deadline, overdue};
-pub(super) use tokens::{token, token_by_hash, tokens};
+pub(super) use tokens::{COLUMNS as TOKEN_COLUMNS, token, token_by_hash, tokens};
 
 use rusqlite::Row;
 use sayso_core::json::Json;
@@ -23,7 +24,7 @@ use super::reader::ReadError;
 
 /// A text column as JSON that was checked when it was written.
 fn json(text: &str, what: &'static str) -> Result<Json, ReadError> {
-    Json::parse_within(text, usize::MAX, sayso_core::json::JSON_DEPTH_CEILING).map_err(|_| ReadError::Corrupt(what))
+    Json::parse_within(text, usize::MAX, sayso_core::limits::JSON_DEPTH_CEILING).map_err(|_| ReadError::Corrupt(what))
 }
 
 fn moment(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<UnixMs>> {

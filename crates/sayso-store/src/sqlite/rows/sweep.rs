@@ -28,9 +28,9 @@ pub(crate) fn abandoned(db: &Connection, now: UnixMs, limit: usize) -> Result<Ve
     let mut held = db.prepare_cached(
         "SELECT rounds.id, rounds.execution_id, rounds.owner, rounds.token, owners.expires_at
          FROM rounds LEFT JOIN owners ON owners.owner = rounds.owner
-         WHERE rounds.owner IS NOT NULL AND rounds.status NOT IN ('resolved', 'failed')
+         WHERE rounds.owner IS NOT NULL AND rounds.status NOT IN ('resolved', 'failed') AND rounds.delivery = 'live'
            AND (owners.expires_at IS NULL OR owners.expires_at <= ?1)
-         LIMIT ?2",
+         ORDER BY rounds.owner, rounds.id LIMIT ?2",
     )?;
     let mut all = every(held.query(params![now.0, row_count(limit)])?, |row| {
         let owner: String = row.get(2)?;
@@ -49,7 +49,7 @@ pub(crate) fn abandoned(db: &Connection, now: UnixMs, limit: usize) -> Result<Ve
            AND (owners.expires_at IS NULL OR owners.expires_at <= ?1)
            AND NOT EXISTS (SELECT 1 FROM rounds WHERE rounds.execution_id = executions.id
                            AND rounds.status NOT IN ('resolved', 'failed'))
-         LIMIT ?2",
+         ORDER BY executions.owner, executions.id LIMIT ?2",
     )?;
     all.extend(every(running.query(params![now.0, row_count(limit)])?, |row| {
         Ok(Abandoned {

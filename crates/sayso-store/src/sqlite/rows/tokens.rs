@@ -7,7 +7,7 @@ use sayso_core::time::UnixMs;
 use super::super::reader::ReadError;
 use super::{every, first, moment, word};
 
-const COLUMNS: &str = "id, use, principal, hash, created_at, expires_at, revoked_at";
+pub(crate) const COLUMNS: &str = "id, use, principal, hash, created_at, expires_at, revoked_at";
 
 fn read(row: &Row<'_>) -> Result<Token, ReadError> {
     Ok(Token {

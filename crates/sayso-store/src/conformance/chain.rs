@@ -1,0 +1,76 @@
+//! The audit trail.
+
+use sayso_core::command::Command;
+use sayso_core::event::EventBody;
+use sayso_core::principal::Channel;
+use sayso_core::round::{Delivery, Failure};
+
+use super::Subject;
+use super::bench::{BOTH, Bench, SEALED, TYPED, ada, agent, submission, submit};
+
+/// One of everything that leaves an event on rounds.
+async fn a_busy_day<S: Subject>(bench: &Bench<S>) {
+    for delivery in BOTH {
+        let (id, fence) = bench.deliverable(delivery).await;
+        bench.start(id, &fence).await.expect("started");
+        bench.advance_ms(3);
+        bench.delivered(id, &fence).await.expect("delivered");
+        bench.resolve(id, &fence).await.expect("resolved");
+        assert!(bench.moved(submit(id, submission("late", 9))).await.is_err());
+        let withdrawn = bench.asked(delivery).await;
+        bench.moved(Command::CompleteUrl { round: withdrawn.id }).await.expect("noted");
+        let failure = Failure::new(Failure::WITHDRAWN, "because");
+        bench.fail(withdrawn.id, withdrawn.fence.as_ref(), failure).await.expect("failed");
+        let execution = bench.asked(delivery).await.execution_id;
+        bench.ended(Command::Cancel { execution, principal: ada() }).await.expect("cancelled");
+    }
+}
+
+pub(super) async fn events_are_numbered_without_gaps_and_linked_by_hash<S: Subject>(bench: &Bench<S>) {
+    assert_eq!(bench.store.last_event().await, Ok(0));
+    a_busy_day(bench).await;
+    let events = bench.events().await;
+    let mut previous = [0; 32];
+    for (event, seq) in events.iter().zip(1..) {
+        assert_eq!((event.seq, event.previous_hash), (seq, previous));
+        assert!(event.is_intact(), "{event:?}");
+        previous = event.hash;
+    }
+    let last = bench.store.last_event().await.expect("is read");
+    assert_eq!(usize::try_from(last), Ok(events.len()));
+    let page = bench.store.events_after(3, 2).await.expect("events");
+    assert_eq!(page, events[3..5], "a page starts after its cursor");
+    assert_eq!(bench.store.events_after(last, 10).await, Ok(Vec::new()));
+    assert_eq!(bench.store.events_after(u64::MAX, 10).await, Ok(Vec::new()));
+}
+
+pub(super) async fn an_event_names_who_did_it_and_never_what_was_typed<S: Subject>(bench: &Bench<S>) {
+    a_busy_day(bench).await;
+    for event in bench.events().await {
+        let printed = format!("{event:?}");
+        assert!(!printed.contains(TYPED) && !printed.contains("sealed"), "{printed}");
+        let by = event.event.principal;
+        match event.event.body {
+            EventBody::ExecutionCreated | EventBody::RoundCreated => assert_eq!(by, Some(agent())),
+            EventBody::Answered | EventBody::ResponseRefused { .. } => {
+                assert_eq!((by, event.event.channel), (Some(ada()), Some(Channel::Library)));
+            }
+            EventBody::Input { submitted_by } => assert_eq!((by, submitted_by), (Some(ada()), ada())),
+            _ => {}
+        }
+    }
+}
+
+pub(super) async fn the_opaque_state_is_handed_over_byte_for_byte_and_erased_at_the_end<S: Subject>(bench: &Bench<S>) {
+    let (id, fence) = bench.deliverable(Delivery::Resumable).await;
+    let start = || Command::StartDelivery { round: id, fence: fence.clone() };
+    for _ in 0..2 {
+        let content = bench.handed(start()).await.expect("handed over");
+        assert_eq!(content.request_state.as_deref(), Some(SEALED));
+    }
+    let round = bench.answered(Delivery::Resumable).await;
+    let first = bench.collect(round.id, "once").await.expect("collected");
+    assert_eq!(first.request_state.as_deref(), Some(SEALED));
+    let again = bench.collect(round.id, "once").await.expect("collected again");
+    assert_eq!(again.request_state, None, "erased when the round was finished");
+}
