@@ -1,0 +1,84 @@
+//! The command line. Each command's own arguments stand in its file under `commands/`.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Parser, Subcommand};
+
+use crate::commands::{answer, demo, gateway, list, login, serve, show, token, watch};
+use crate::exit;
+
+/// Durable human input for AI agents: agents ask, a person answers, once, and it survives restarts.
+#[derive(Debug, Parser)]
+#[command(
+    name = "sayso",
+    version,
+    max_term_width = 100,
+    after_help = exit::help(&[
+        "sayso serve                  start the inbox on this machine",
+        "sayso list                   what waits for an answer",
+        "sayso answer 7Q2M4K          answer in the terminal, field by field",
+    ])
+)]
+pub struct Args {
+    /// Where the rounds are, and as whom.
+    #[command(flatten)]
+    pub place: Place,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Where the rounds are, and as whom the command acts.
+#[derive(Debug, ClapArgs)]
+#[command(next_help_heading = "Where, and as whom")]
+pub struct Place {
+    /// The data folder [default: `sayso` in the platform's data folder]
+    #[arg(long, env = "SAYSO_DATA", hide_env_values = true, global = true, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// A file with a token, readable for you alone; needed where no terminal shows that a person is here
+    #[arg(long, global = true, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
+    /// The account's name, where the system keeps no list of accounts.
+    #[arg(long, env = "USER", hide = true, hide_env_values = true, global = true)]
+    pub account: Option<String>,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// See it work: a sample server asks, you answer, the booking goes through
+    Demo(demo::DemoArgs),
+    /// Stand in front of an MCP server, so that a person answers what it asks
+    Gateway(gateway::GatewayArgs),
+    /// Start the inbox and the HTTP API over the data folder
+    Serve(serve::ServeArgs),
+    /// Print a one-time link to the inbox
+    Login(login::LoginArgs),
+    /// Make, list and revoke credentials
+    Token(token::TokenArgs),
+    /// List the rounds that wait for an answer
+    List(list::ListArgs),
+    /// Show one round: who asks, what for, and what each field takes
+    Show(show::ShowArgs),
+    /// Answer a round, with flags or in a form on the terminal
+    Answer(answer::AnswerArgs),
+    /// Follow what is asked and what becomes of it, a line each
+    Watch(watch::WatchArgs),
+}
+
+impl Command {
+    /// Whether results and errors are to be JSON.
+    pub fn is_json(&self) -> bool {
+        match self {
+            Self::Demo(args) => args.json,
+            Self::Gateway(_) => false,
+            Self::Serve(args) => args.json,
+            Self::Login(args) => args.json,
+            Self::Token(args) => args.is_json(),
+            Self::List(args) => args.json,
+            Self::Show(args) => args.json,
+            Self::Answer(args) => args.is_json(),
+            Self::Watch(args) => args.json,
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! `sayso serve`: the inbox and the HTTP API over the data folder.
+
+use std::io;
+use std::net::SocketAddr;
+
+use clap::Args as ClapArgs;
+use sayso::{Error, Options, Sayso};
+use serde::Serialize;
+use tokio::net::TcpListener;
+
+use crate::args::Place;
+use crate::error::CommandError;
+use crate::{account, data_folder, exit, output, stop};
+
+/// Start the inbox and the HTTP API over the data folder
+#[derive(Debug, ClapArgs)]
+#[command(after_help = exit::help(&[
+    "sayso serve",
+    "sayso serve --data ~/work/sayso --listen 127.0.0.1:0 --json",
+    "sayso serve --public-url https://inbox.example.com    behind a proxy that speaks TLS",
+]))]
+pub struct ServeArgs {
+    /// The address to listen on; port 0 takes a free one
+    #[arg(long, default_value = "127.0.0.1:7717", value_name = "ADDRESS")]
+    listen: SocketAddr,
+    /// The address that people use, where a proxy stands in between
+    #[arg(long, value_name = "URL")]
+    public_url: Option<String>,
+    /// Allow an address that other machines can reach; the traffic is not encrypted
+    #[arg(long)]
+    listen_anywhere: bool,
+    /// Print one line of JSON, {"listening": URL}, once it listens
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Serialize)]
+struct Listening {
+    listening: String,
+}
+
+/// Serves until SIGINT or SIGTERM.
+pub async fn run(place: &Place, args: ServeArgs) -> Result<(), CommandError> {
+    check_reach(&args)?;
+    let folder = data_folder::resolve(place.data.as_deref())?;
+    let owner = account::owner(place.account.as_deref());
+    let listener = TcpListener::bind(args.listen).await.map_err(|error| unusable(args.listen, &error))?;
+    let listening = format!("http://{}", listener.local_addr()?);
+    let sayso = Sayso::open(Options::at(&folder).person(owner).sweeping()).await?;
+    let stop = stop::signal()?;
+    let inbox = args.public_url.as_deref().map_or(listening.as_str(), |url| url.trim_end_matches('/'));
+    if args.json {
+        output::json(&Listening { listening: listening.clone() })?;
+    } else {
+        output::text(&format!("Inbox: {inbox}/"))?;
+        output::note(&format!("The rounds are in {}.", folder.display()));
+        output::note("Run `sayso login` in another terminal for a link that logs you in. Ctrl-C stops it.");
+    }
+    let options = sayso_http::ServeOptions { public_url: args.public_url, ..sayso_http::ServeOptions::default() };
+    sayso_http::serve(listener, sayso, options, stop)
+        .await
+        .map_err(|error| Error::Unavailable(format!("the server stopped: {}", error.kind())).into())
+}
+
+/// Other machines are let in only by somebody who says so.
+fn check_reach(args: &ServeArgs) -> Result<(), CommandError> {
+    if args.listen.ip().is_loopback() {
+        return Ok(());
+    }
+    if !args.listen_anywhere {
+        return Err(CommandError::Usage {
+            message: format!("{} can be reached from other machines, and the traffic is not encrypted", args.listen),
+            help:
+                "listen on 127.0.0.1 behind a proxy that speaks TLS, or add --listen-anywhere if the network is yours"
+                    .to_owned(),
+        });
+    }
+    output::note(&format!(
+        "warning: other machines can reach {}; whoever is on the way can read answers and tokens",
+        args.listen
+    ));
+    Ok(())
+}
+
+fn unusable(address: SocketAddr, error: &io::Error) -> CommandError {
+    let (what, help) = match error.kind() {
+        io::ErrorKind::AddrInUse => (
+            "is in use",
+            "another `sayso serve` may be running; stop it, or take another address: --listen 127.0.0.1:0",
+        ),
+        io::ErrorKind::PermissionDenied => {
+            ("is not allowed for this account", "take a port above 1023, such as --listen 127.0.0.1:7717")
+        }
+        io::ErrorKind::AddrNotAvailable => {
+            ("is not an address of this machine", "use 127.0.0.1, or one that `ip address` lists")
+        }
+        _ => ("cannot be listened on", "take another address: --listen 127.0.0.1:0"),
+    };
+    CommandError::Advised { error: Error::Unavailable(format!("{address} {what}")), help: help.to_owned() }
+}

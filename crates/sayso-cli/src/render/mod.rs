@@ -1,0 +1,16 @@
+//! Rounds as text for a person. Every word that came from somebody else is made visible on its way in here: nothing in
+//! it can move the cursor, turn the line around or hide.
+
+mod event;
+mod field;
+mod request;
+mod round;
+mod since;
+mod table;
+
+pub use event::event;
+pub use field::{describe, option_label};
+pub use request::request;
+pub use round::{accepted, answer, heading, page, rounds};
+pub use since::now;
+pub use table::table;

@@ -1,0 +1,17 @@
+//! The real binary, as a person runs it on a terminal and as a script runs it without one.
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test stops at what it did not expect"
+)]
+
+mod answers;
+mod contest;
+mod credentials;
+mod folder;
+mod forms;
+mod pages;
+mod serving;
+mod terminal;
+mod watching;
