@@ -40,7 +40,8 @@ impl Session {
             Ok(opened) => opened,
             Err(error) => {
                 let (code, words) = refusal(&error);
-                self.upstream.send(jsonrpc::error(upstream_id, code, &words, None)).await;
+                let data = coded(error.code().as_str());
+                self.upstream.send(jsonrpc::error(upstream_id, code, &words, Some(&data))).await;
                 return;
             }
         };
@@ -141,7 +142,8 @@ impl Session {
         let (upstream_id, round_id, fence) = (ask.upstream_id.clone(), ask.round, ask.fence.clone());
         if let Some(failure) = &round.failure {
             // Only a person's own decline or cancel goes upstream as such.
-            let line = jsonrpc::error(&upstream_id, INTERNAL_ERROR, &words::ended(failure), None);
+            let data = coded(&failure.code);
+            let line = jsonrpc::error(&upstream_id, INTERNAL_ERROR, &words::ended(failure), Some(&data));
             self.upstream.send(line).await;
             self.drop_ask(number).await;
             return;
@@ -158,7 +160,8 @@ impl Session {
             }
             Err(error @ (Error::Conflict { .. } | Error::State { .. })) => {
                 // Somebody took this process for dead and ended the round; nothing was handed over.
-                let line = jsonrpc::error(&upstream_id, INTERNAL_ERROR, &error.to_string(), None);
+                let data = coded(error.code().as_str());
+                let line = jsonrpc::error(&upstream_id, INTERNAL_ERROR, &error.to_string(), Some(&data));
                 self.upstream.send(line).await;
                 self.drop_ask(number).await;
             }
@@ -266,6 +269,11 @@ fn read_request(message: &Message) -> Result<Request, String> {
         }
         Some(_) => Err("params.mode must be form or url".to_owned()),
     }
+}
+
+/// An error's data: the stable code, as every other surface says it.
+fn coded(code: &str) -> String {
+    serde_json::json!({"code": code}).to_string()
 }
 
 fn refusal(error: &Error) -> (i64, String) {

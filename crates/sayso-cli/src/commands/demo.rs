@@ -62,10 +62,8 @@ pub async fn run(place: &Place, args: DemoArgs) -> Result<(), CommandError> {
         return Ok(());
     }
     let answers = args.answers.as_deref().map(read_answers).transpose()?;
-    let folder = match &place.data {
-        Some(folder) => data_folder::resolve(Some(folder))?,
-        None => data_folder::resolve(None)?.with_file_name("sayso-demo"),
-    };
+    // A store of its own: whoever runs the demo is let into it without more ado, and nothing real is in there.
+    let folder = data_folder::resolve(place.data.as_deref())?.join("demo");
     let owner = account::owner(place.account.as_deref());
     let sayso = Sayso::open(Options::at(&folder).person(owner).sweeping()).await?;
     let told = stop::signal()?;

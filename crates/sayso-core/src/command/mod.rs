@@ -480,6 +480,8 @@ pub trait View {
     fn token_by_hash(&self, hash: &[u8; 32]) -> Result<Option<Token>, Self::Error>;
     /// A credential by its id.
     fn token(&self, id: TokenId) -> Result<Option<Token>, Self::Error>;
+    /// The unrevoked sessions and one-time links of a principal.
+    fn sessions(&self, principal: &Principal) -> Result<Vec<Token>, Self::Error>;
 }
 
 /// What a command comes to: what to write, and what to answer. A refusal may write too (an expiry, an event).

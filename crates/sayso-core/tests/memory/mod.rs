@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 
 use sayso_core::command::{
-    Command, Creation, DeliveryContent, NewRound, Operation, Reply, RoundExecution, Token, View, Write, apply,
+    Command, Creation, DeliveryContent, NewRound, Operation, Reply, RoundExecution, Token, TokenUse, View, Write, apply,
 };
 use sayso_core::error::Error;
 use sayso_core::event::NewEvent;
@@ -112,6 +112,11 @@ impl View for Memory {
     }
     fn token(&self, id: TokenId) -> Result<Option<Token>, Infallible> {
         Ok(self.tokens.get(&id).cloned())
+    }
+    fn sessions(&self, principal: &Principal) -> Result<Vec<Token>, Infallible> {
+        let is_its =
+            |token: &&Token| token.principal == *principal && token.use_ != TokenUse::Api && token.revoked_at.is_none();
+        Ok(self.tokens.values().filter(is_its).cloned().collect())
     }
 }
 

@@ -261,6 +261,16 @@ impl<S: Subject> Bench<S> {
         self.store.events_after(0, usize::MAX).await.expect("events")
     }
 
+    /// Checks that the events are numbered without gaps and linked by their hashes.
+    pub(super) async fn check_chain(&self) {
+        let mut previous = [0; 32];
+        for (event, seq) in self.events().await.iter().zip(1..) {
+            assert_eq!((event.seq, event.previous_hash), (seq, previous));
+            assert!(event.is_intact(), "{event:?}");
+            previous = event.hash;
+        }
+    }
+
     /// The names of the events after the first `skipped`.
     pub(super) async fn event_names(&self, skipped: usize) -> Vec<&'static str> {
         self.events().await.iter().skip(skipped).map(|event| event.event.body.name()).collect()
