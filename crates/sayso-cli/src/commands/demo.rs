@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::Args as ClapArgs;
 use sayso::wire::{Answer, Keyed, Response, Round};
 use sayso::{Channel, Error, Json, Options, People as _, Principal, RoundFilter, RoundId, Sayso, Status};
-use sayso_agents::gateway::{self, GatewayOptions, GatewayReport, Hold, Program};
+use sayso_agents::gateway::{self, GatewayOptions, GatewayReport, Hold, Program, Replay};
 use sayso_core::json::visible;
 use serde::Serialize;
 use serde_json::json;
@@ -169,6 +169,7 @@ impl Stage {
             upstream: Arc::new(Program(vec![this.into(), "demo".into(), "--as-server".into()])),
             hold: Hold::DEFAULT,
             linger: Duration::from_secs(0),
+            replay: Replay::Never,
         };
         let (client_end, gateway_end) = tokio::io::duplex(PIPE_BYTES);
         let (input, output) = tokio::io::split(gateway_end);

@@ -75,6 +75,8 @@ pub struct NewRound {
     pub requests: Json,
     /// The calls that this round may be about, as shown to the person.
     pub calls: Json,
+    /// An earlier round whose answer is suggested to the person.
+    pub suggestion_of: Option<RoundId>,
     /// Opaque state the asker wants back; erased when the round is finished.
     pub request_state: Option<String>,
     /// For a creation that may be repeated.
@@ -395,6 +397,8 @@ pub enum Write {
         requests: Json,
         /// The calls it may be about.
         calls: Json,
+        /// An earlier round whose answer is suggested.
+        suggestion_of: Option<RoundId>,
         /// The asker's opaque state.
         request_state: Option<String>,
     },

@@ -46,7 +46,7 @@ impl Memory {
     fn write(&mut self, write: Write) {
         match write {
             Write::Round(round) => drop(self.rounds.insert(round.id, *round)),
-            Write::Requests { round, requests, calls, request_state } => {
+            Write::Requests { round, requests, calls, request_state, .. } => {
                 assert!(self.requests.insert(round, (requests, calls)).is_none(), "requests are written once");
                 if let Some(state) = request_state {
                     self.request_states.insert(round, state);
@@ -160,6 +160,7 @@ pub fn new_round(n: u128, fence: Option<Fence>) -> NewRound {
         has_approval: false,
         requests,
         calls: json("[]"),
+        suggestion_of: None,
         request_state: Some("sealed".to_owned()),
         creation: None,
     }

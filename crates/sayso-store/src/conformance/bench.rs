@@ -140,6 +140,7 @@ impl<S: Subject> Bench<S> {
             has_approval: false,
             requests,
             calls: json(r#"[{"name":"book","arguments":{"n":0.10}}]"#),
+            suggestion_of: None,
             request_state: Some(SEALED.to_owned()),
             creation: None,
         }

@@ -16,6 +16,7 @@ const ALL: RoundFilter = RoundFilter {
     finished_or_answered: false,
     execution: None,
     asked_by: None,
+    unfinished_late: None,
     before: None,
     limit: 100,
 };
