@@ -122,6 +122,7 @@ macro_rules! conformance {
             a_reopened_store_reads_everything
             a_second_store_object_sees_what_the_first_commits
             rounds_are_paged_newest_first_and_filtered
+            late_rounds_are_found_by_their_operation_until_they_are_finished
             executions_are_paged_newest_first_and_filtered
             what_is_overdue_is_found_earliest_first
             what_died_with_its_worker_is_found
