@@ -73,7 +73,7 @@ async fn log_in(State(app): State<Shared>, request: Request) -> Result<Response,
 /// A link that is no longer good, and how to get another.
 fn used_up() -> Response {
     let main = html! {
-        h1 { "This link has been used, or is too old" }
+        h1 { "This link has been used or is too old" }
         (how_to())
     };
     let title = "Log in".to_owned();
