@@ -259,6 +259,9 @@ impl Desk for LocalDesk {
                 // Only a live round is held by whoever opened it, and only the same worker may have lost its token.
                 let is_ours = |held: &Fence| row.delivery == Delivery::Live && held.owner == self.owner.name();
                 let fence = row.fence.clone().filter(is_ours);
+                if fence.is_some() {
+                    self.renew_all().await?;
+                }
                 Ok(Opened { round: self.sayso.round(&self.caller, row.id).await?, fence })
             }
             _ => Err(Error::Corrupt("round")),
