@@ -13,9 +13,6 @@ use tokio::time::{Instant, sleep, timeout};
 use super::Inner;
 use super::connections::Lost;
 
-/// How long a call is repeated while there is no server: long enough for a restart, short enough for an agent that is
-/// better told "unavailable".
-const REPEAT_FOR: Duration = Duration::from_secs(5);
 /// The first pause before a repeat; each further one is twice as long.
 const PAUSE_MIN: Duration = Duration::from_millis(20);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
@@ -71,16 +68,20 @@ impl Call {
 impl Inner {
     /// Sends the call until there is an answer, within its time.
     pub(super) async fn call<T: DeserializeOwned>(&self, call: Call) -> Result<T, Error> {
-        let until = Instant::now() + call.hold.max(REPEAT_FOR);
+        let until = Instant::now() + call.hold.max(self.repeat_for);
         let mut pause = PAUSE_MIN;
         loop {
-            let (words, may_repeat) = match self.attempt(&call).await {
-                Ok(response) => return read(&response),
-                Err(Lost::Unsent(words)) => (words, true),
-                Err(Lost::Unanswered(words)) => (words, call.repeats),
+            let (error, may_repeat) = match self.attempt(&call).await {
+                Ok(response) => match read(&response) {
+                    // A server that goes down, or whose store is busy; it says that it has done nothing.
+                    Err(away @ Error::Unavailable(_)) => (away, call.repeats),
+                    outcome => return outcome,
+                },
+                Err(Lost::Unsent(words)) => (Error::Unavailable(words), true),
+                Err(Lost::Unanswered(words)) => (Error::Unavailable(words), call.repeats),
             };
             if !may_repeat || Instant::now() + pause >= until {
-                return Err(Error::Unavailable(words));
+                return Err(error);
             }
             sleep(pause).await;
             pause = (pause * 2).min(PAUSE_MAX);
@@ -90,15 +91,7 @@ impl Inner {
     async fn attempt(&self, call: &Call) -> Result<Response<Bytes>, Lost> {
         let request = self.request(call).map_err(|_| Lost::Unsent("the request cannot be written".to_owned()))?;
         let unanswered = || Lost::Unanswered(format!("{} does not answer", self.connections.address));
-        let response = timeout(call.hold + ANSWER_WITHIN, self.connections.exchange(request))
-            .await
-            .map_err(|_| unanswered())??;
-        // What a proxy says while the server behind it restarts; the server's own words are problems.
-        let is_proxys = matches!(
-            response.status(),
-            StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE | StatusCode::GATEWAY_TIMEOUT
-        );
-        if is_proxys && problem(&response).is_none() { Err(unanswered()) } else { Ok(response) }
+        timeout(call.hold + ANSWER_WITHIN, self.connections.exchange(request)).await.map_err(|_| unanswered())?
     }
 
     fn request(&self, call: &Call) -> Result<Request<Body>, axum::http::Error> {
@@ -117,15 +110,12 @@ impl Inner {
     }
 }
 
-fn problem(response: &Response<Bytes>) -> Option<Problem> {
-    serde_json::from_slice(response.body()).ok()
-}
-
 /// The answer's body, or the error that it tells of.
 fn read<T: DeserializeOwned>(response: &Response<Bytes>) -> Result<T, Error> {
     let status = response.status();
     if !status.is_success() {
-        let told = problem(response).and_then(|problem| problem.error());
+        // What is no problem was said by a proxy, while the server behind it restarts for one.
+        let told = serde_json::from_slice::<Problem>(response.body()).ok().and_then(|problem| problem.error());
         return Err(told.unwrap_or_else(|| Error::Unavailable(format!("the server answered {status}"))));
     }
     let body = if status == StatusCode::NO_CONTENT { b"null".as_slice() } else { response.body() };

@@ -36,6 +36,7 @@ struct Inner {
     credential: HeaderValue,
     worker: Worker,
     renew_every: Duration,
+    repeat_for: Duration,
     /// Whether the lease is being renewed.
     beating: AtomicBool,
 }
@@ -48,6 +49,7 @@ impl Client {
             credential: options.credential()?,
             worker: Worker { owner_id: String::new(), lease_ms: 0, renew_every_ms: 0 },
             renew_every: Duration::ZERO,
+            repeat_for: options.repeat_for,
             beating: AtomicBool::new(false),
         };
         inner.worker = inner.call(Call::post("/v1/workers")).await?;

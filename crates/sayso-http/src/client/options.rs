@@ -10,7 +10,12 @@ pub struct ClientOptions {
     token: String,
     anywhere: bool,
     pub(super) renew_every: Option<Duration>,
+    pub(super) repeat_for: Duration,
 }
+
+/// How long a call is repeated while there is no server: long enough for a restart, short enough for an agent that is
+/// better told "unavailable".
+const REPEAT_FOR: Duration = Duration::from_secs(5);
 
 /// The token is a capability: it is never printed.
 impl std::fmt::Debug for ClientOptions {
@@ -22,7 +27,7 @@ impl std::fmt::Debug for ClientOptions {
 impl ClientOptions {
     /// The server at `server`, such as `http://127.0.0.1:7717`, with an agent's token.
     pub fn new(server: impl Into<String>, token: impl Into<String>) -> Self {
-        Self { server: server.into(), token: token.into(), anywhere: false, renew_every: None }
+        Self { server: server.into(), token: token.into(), anywhere: false, renew_every: None, repeat_for: REPEAT_FOR }
     }
 
     /// Also speaks unencrypted to other machines. Whoever is on the way can read the token and every answer.
@@ -33,6 +38,11 @@ impl ClientOptions {
     /// Renews the lease this often; by default as the server says.
     pub fn renew_every(self, every: Duration) -> Self {
         Self { renew_every: Some(every), ..self }
+    }
+
+    /// Repeats a call for this long while there is no server; by default for 5 s. A wait goes on until it is over.
+    pub fn repeat_for(self, time: Duration) -> Self {
+        Self { repeat_for: time, ..self }
     }
 
     /// Host and port of the server.
