@@ -144,7 +144,7 @@ impl TryFrom<wire::Step> for Step {
         if let Some(stray) = step.stray_member() {
             return Err(Error::field(format!("/{stray}"), "does not belong to this kind of step"));
         }
-        let fence = wire::fence_of(step.owner_id.as_ref(), step.lease_token).map_err(|missing| required(missing))?;
+        let fence = wire::fence_of(step.owner_id.as_ref(), step.lease_token).map_err(required)?;
         let round = || step.round_id.ok_or_else(|| required("/round_id"));
         let execution = || step.execution_id.ok_or_else(|| required("/execution_id"));
         let held = || fence.clone().ok_or_else(|| required("/lease_token"));
