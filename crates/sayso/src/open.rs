@@ -93,15 +93,16 @@ impl Sayso {
 
     /// A new worker that `caller` runs elsewhere. It renews its lease itself: [`LocalDesk::renew_all`].
     pub fn new_worker(&self, caller: Principal) -> Result<LocalDesk, Error> {
-        if !caller.may_collect() {
-            return Err(Error::Forbidden("only an agent's or service's credential asks, delivers and collects"));
-        }
-        Ok(LocalDesk { owner: Arc::new(Owner::new_remote(&caller)?), sayso: self.clone(), caller })
+        let owner = Owner::new_remote(&caller)?;
+        let worker = LocalDesk { owner: Arc::new(owner), sayso: self.clone(), caller };
+        worker.check_may_collect().map(|()| worker)
     }
 
     /// The worker that `caller` runs elsewhere under this name; a conflict where the name is another caller's.
     pub fn worker(&self, caller: Principal, owner_id: &str) -> Result<LocalDesk, Error> {
-        Ok(LocalDesk { owner: Arc::new(Owner::remote(&caller, owner_id)?), sayso: self.clone(), caller })
+        let owner = Owner::remote(&caller, owner_id)?;
+        let worker = LocalDesk { owner: Arc::new(owner), sayso: self.clone(), caller };
+        worker.check_may_collect().map(|()| worker)
     }
 
     /// One sweep at `monotonic` (see [`Sweeper::step`]), for whoever keeps a schedule of their own.

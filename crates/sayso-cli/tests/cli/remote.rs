@@ -3,8 +3,9 @@
 use std::io::{BufRead, BufReader, Write as _};
 use std::net::TcpStream;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
 use sayso::wire::NewTokenKind;
 use serde_json::{Value, json};
 
@@ -178,6 +179,25 @@ fn the_gateway_goes_on_when_the_server_was_killed_and_is_back() {
     gateway.leave();
     let id = round["round_id"].as_str().unwrap().parse().unwrap();
     assert_eq!(folder.round(id).status, sayso::Status::Resolved);
+}
+
+#[test]
+fn a_gateway_that_is_told_to_stop_does_not_wait_for_a_server_that_is_away() {
+    let folder = Folder::new();
+    let server = Server::start(&folder);
+    let agent = folder.token_file(NewTokenKind::Agent, "shipping-agent");
+    let person = Person::new(&folder);
+    let mut events = person.listen(&server);
+    let mut gateway = Gateway::start(&folder, &server, &agent);
+    gateway.hello();
+    gateway.book(2);
+    person.asked(&server, &mut events);
+    server.kill();
+    let told = Instant::now();
+    kill_process(Pid::from_child(&gateway.child), Signal::TERM).unwrap();
+    assert_eq!(gateway.child.wait().unwrap().code(), Some(0));
+    // Official clients kill it after two seconds; a busy machine gets one more.
+    assert!(told.elapsed() < Duration::from_secs(3), "{:?}", told.elapsed());
 }
 
 #[test]

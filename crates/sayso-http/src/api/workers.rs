@@ -1,6 +1,6 @@
 //! Workers: one name and one lease for everything a process holds, and what becomes known of it stored at once.
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use sayso::wire::{Renewed, Settled, Settlement, Worker};
@@ -13,6 +13,7 @@ use crate::app::Shared;
 use crate::auth::Caller;
 use crate::body::WithResult;
 use crate::problem::Refusal;
+use crate::query::OwnerId;
 use crate::routes::Routes;
 
 pub(super) fn routes() -> Routes {
@@ -31,12 +32,12 @@ async fn add(State(app): State<Shared>, caller: Caller) -> Result<Response, Refu
 }
 
 /// One write for everything the worker holds.
-async fn renew(State(app): State<Shared>, caller: Caller, Path(owner_id): Path<String>) -> Result<Response, Refusal> {
+async fn renew(State(app): State<Shared>, caller: Caller, OwnerId(owner_id): OwnerId) -> Result<Response, Refusal> {
     let expires_at = caller.worker(&app, Some(&owner_id))?.renew_all().await?;
     Ok(json(&Renewed { owner_id, expires_at }))
 }
 
-async fn release(State(app): State<Shared>, caller: Caller, Path(owner_id): Path<String>) -> Result<Response, Refusal> {
+async fn release(State(app): State<Shared>, caller: Caller, OwnerId(owner_id): OwnerId) -> Result<Response, Refusal> {
     caller.worker(&app, Some(&owner_id))?.leave().await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }

@@ -192,6 +192,9 @@ fn problems(operation: &Operation) -> BTreeMap<u16, String> {
     if operation.path.contains("{id}") {
         codes.extend([ErrorCode::NotFound, ErrorCode::ManagedInputInvalid]);
     }
+    if operation.path.contains("{owner}") {
+        codes.push(ErrorCode::ManagedInputInvalid);
+    }
     if operation.takes.is_some() {
         codes.extend([ErrorCode::ManagedInputInvalid, ErrorCode::LimitExceeded]);
     }

@@ -104,6 +104,8 @@ async fn a_worker_belongs_to_its_credential_and_persons_have_none() {
         let stranger = post(&path).bearer(&served.other_agent).json(&body).send(&served).await;
         stranger.problem(409, "managed_input_conflict");
     }
+    let garbled = post("/v1/workers/%FF/renew").bearer(&served.agent).send(&served).await;
+    assert_eq!(garbled.problem(422, "managed_input_invalid")["fields"][0]["pointer"], "/owner");
     let asked = by_agent(&served, "/v1/rounds", ask.clone()).await.ok();
     let round = format!("/v1/rounds/{}", asked["round"]["round_id"].as_str().unwrap());
     let holding = json!({"owner_id": owner, "lease_token": asked["lease"]["lease_token"]});
