@@ -121,11 +121,17 @@ impl Desk for Away {
     async fn wait(&self, round: RoundId, after: u32, wait: Duration) -> Result<wire::Round, Error> {
         self.0.wait(round, after, wait).await
     }
+    async fn claim(&self, round: RoundId, claim: sayso::ClaimOf, key: Option<String>) -> Result<Opened, Error> {
+        self.0.claim(round, claim, key).await
+    }
+    async fn renew(&self, round: RoundId, fence: Fence) -> Result<sayso::UnixMs, Error> {
+        self.0.renew(round, fence).await
+    }
+    async fn fail_recovery(&self, round: RoundId, expected: sayso::FenceToken) -> Result<wire::Round, Error> {
+        self.0.fail_recovery(round, expected).await
+    }
     async fn start(&self, round: RoundId, fence: Fence) -> Result<Handed, Error> {
         self.0.start(round, fence).await
-    }
-    async fn claim(&self, round: RoundId) -> Result<Fence, Error> {
-        self.0.claim(round).await
     }
     async fn late(&self, prefix: &str) -> Result<Vec<wire::Round>, Error> {
         self.0.late(prefix).await

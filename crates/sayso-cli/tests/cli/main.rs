@@ -12,6 +12,8 @@ mod credentials;
 mod folder;
 mod forms;
 mod pages;
+mod remote;
+mod server;
 mod serving;
 mod terminal;
 mod watching;
