@@ -14,10 +14,15 @@ use super::Inner;
 use super::connections::Lost;
 
 /// The first pause before a repeat; each further one is twice as long.
-const PAUSE_MIN: Duration = Duration::from_millis(20);
+pub(super) const PAUSE_MIN: Duration = Duration::from_millis(20);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 /// How long an answer may take beyond the wait that was asked for, before the connection is taken for dead.
 const ANSWER_WITHIN: Duration = Duration::from_secs(20);
+
+/// The pause after this one.
+pub(super) fn longer(pause: Duration) -> Duration {
+    (pause * 2).min(PAUSE_MAX)
+}
 
 /// One request, as often as it is sent.
 pub(super) struct Call {
@@ -27,13 +32,15 @@ pub(super) struct Call {
     body: Option<String>,
     /// How long the server is asked to hold it.
     hold: Duration,
+    /// How long it is repeated, where that is not as for every call.
+    repeat_for: Option<Duration>,
     /// Whether a repeat does no harm where nobody can tell if it was done.
     repeats: bool,
 }
 
 impl Call {
     fn new(method: Method, path: impl Into<String>) -> Self {
-        Self { method, path: path.into(), key: None, body: None, hold: Duration::ZERO, repeats: true }
+        Self { method, path: path.into(), key: None, body: None, hold: Duration::ZERO, repeat_for: None, repeats: true }
     }
 
     pub(super) fn get(path: impl Into<String>) -> Self {
@@ -54,9 +61,9 @@ impl Call {
         Self { key: Some(key), ..self }
     }
 
-    /// Held by the server for up to `hold`; the path says so too.
+    /// Held by the server for up to `hold`, as the path says too. Sent once: each repeat has less time left.
     pub(super) fn held(self, hold: Duration) -> Self {
-        Self { hold, ..self }
+        Self { hold, repeat_for: Some(Duration::ZERO), ..self }
     }
 
     /// Not sent again once the server may have seen it.
@@ -68,7 +75,7 @@ impl Call {
 impl Inner {
     /// Sends the call until there is an answer, within its time.
     pub(super) async fn call<T: DeserializeOwned>(&self, call: Call) -> Result<T, Error> {
-        let until = Instant::now() + call.hold.max(self.repeat_for);
+        let until = Instant::now() + call.repeat_for.unwrap_or(self.repeat_for);
         let mut pause = PAUSE_MIN;
         loop {
             let (error, may_repeat) = match self.attempt(&call).await {
@@ -84,7 +91,7 @@ impl Inner {
                 return Err(error);
             }
             sleep(pause).await;
-            pause = (pause * 2).min(PAUSE_MAX);
+            pause = longer(pause);
         }
     }
 

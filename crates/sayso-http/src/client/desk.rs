@@ -17,7 +17,7 @@ use serde::de::DeserializeOwned;
 use tokio::time::{Instant, sleep};
 
 use super::Client;
-use super::call::Call;
+use super::call::{Call, PAUSE_MIN, longer};
 
 /// The least time between two long polls of which the first ended early, as those of a stopping server do.
 const POLL_PAUSE: Duration = Duration::from_millis(50);
@@ -34,20 +34,31 @@ impl Client {
         self.inner.call(Call::send(format!("/v1/rounds/{round}/{verb}"), body)?).await
     }
 
-    /// Long-polls until `is_over` or the wait is. A server that stops ends its polls early: they are begun again.
+    /// Long-polls until `is_over` or the wait is. A server that stops ends its polls early: they are begun again, also
+    /// while it is away.
     async fn poll<T, F: Future<Output = Result<T, Error>>>(
         &self,
         wait: Duration,
         poll: impl Fn(Duration) -> F,
         is_over: impl Fn(&Result<T, Error>) -> bool,
     ) -> Result<T, Error> {
-        let until = Instant::now() + wait.min(Duration::from_millis(WAIT_MS_MAX));
+        let wait = wait.min(Duration::from_millis(WAIT_MS_MAX));
+        let begun = Instant::now();
+        let (until, away_until) = (begun + wait, begun + wait.max(self.inner.repeat_for));
+        let mut away = PAUSE_MIN;
         loop {
             let outcome = poll(until.saturating_duration_since(Instant::now())).await;
-            if is_over(&outcome) || Instant::now() + POLL_PAUSE >= until {
-                return outcome;
-            }
-            sleep(POLL_PAUSE).await;
+            let pause = match &outcome {
+                Err(Error::Unavailable(_)) if Instant::now() + away < away_until => {
+                    let pause = away;
+                    away = longer(away);
+                    pause
+                }
+                Err(Error::Unavailable(_)) => return outcome,
+                _ if is_over(&outcome) || Instant::now() + POLL_PAUSE >= until => return outcome,
+                _ => POLL_PAUSE,
+            };
+            sleep(pause).await;
         }
     }
 }

@@ -55,7 +55,7 @@ impl Client {
         inner.worker = inner.call(Call::post("/v1/workers")).await?;
         // A server that names no time must not make this one spin.
         let every = Duration::from_millis(inner.worker.renew_every_ms.max(1000));
-        inner.renew_every = options.renew_every.unwrap_or(every);
+        inner.renew_every = options.renew_every.unwrap_or(every).max(Duration::from_millis(1));
         Ok(Self { inner: Arc::new(inner) })
     }
 

@@ -10,6 +10,8 @@ use sayso_core::error::ErrorCode::{
     ElicitationRoundLimit as RoundLimit, ManagedInputConflict as Conflict, ManagedInputRecoveryUnavailable as Recovery,
     ManagedInputStale as Stale, ManagedInputState as State, OperationTimeout as Timeout,
 };
+use sayso_core::limits::PAGE_ROWS_MAX;
+use schemars::{Schema, SchemaGenerator, json_schema};
 
 use super::operation::{Body, Key, Operation, Parameter, Who, of};
 use crate::api::health::Health;
@@ -18,24 +20,22 @@ const fn parameter(name: &'static str, about: &'static str, shape: super::operat
     Parameter { name, about, shape }
 }
 
-const WAIT: Parameter = parameter("wait", "How long to wait, such as `45s` or `1500ms`; at most 50 s.", of::<WaitTime>);
-const LIMIT: Parameter = parameter("limit", "Rows of the page, from 1 to 200.", of::<u8>);
+const WAIT: Parameter = parameter("wait", "How long to wait, such as `45s` or `1500ms`; at most 50 s.", wait_time);
+const LIMIT: Parameter = parameter("limit", "Rows of the page, from 1 to 200.", rows);
 const ROUND_CURSOR: Parameter = parameter("cursor", "`next_cursor` of the page before.", of::<RoundId>);
 const EXECUTION_CURSOR: Parameter = parameter("cursor", "`next_cursor` of the page before.", of::<ExecutionId>);
 
-/// A time such as `45s` or `1500ms`.
-pub(super) struct WaitTime;
+fn wait_time(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "pattern": "^[0-9]+m?s$" })
+}
 
-impl schemars::JsonSchema for WaitTime {
-    fn inline_schema() -> bool {
-        true
-    }
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "WaitTime".into()
-    }
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({ "type": "string", "pattern": "^[0-9]+m?s$" })
-    }
+fn rows(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "integer", "minimum": 1, "maximum": PAGE_ROWS_MAX })
+}
+
+/// An OpenAPI document; what it looks like is not ours to say.
+fn document(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "object" })
 }
 
 const HTML: Body = Body::Text("text/html");
@@ -163,7 +163,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         .gives(201, Body::Json(of::<Token>)),
     Operation::delete("/v1/tokens/{id}", "revoke_token", Who::Admin, "Revokes a credential.")
         .gives(200, Body::Json(of::<Token>)),
-    Operation::get("/openapi.json", "openapi", Who::Anyone, "This document.").gives(200, Body::Json(of::<Document>)),
+    Operation::get("/openapi.json", "openapi", Who::Anyone, "This document.").gives(200, Body::Json(document)),
     Operation::get("/healthz", "healthz", Who::Anyone, "Whether the process answers.")
         .gives(200, Body::Json(of::<Health>)),
     Operation::get("/readyz", "readyz", Who::Anyone, "Whether the store answers too.")
@@ -179,18 +179,3 @@ pub(super) const OPERATIONS: &[Operation] = &[
     Operation::get("/assets/{file}", "asset", Who::Anyone, "The pages' style sheet, script and icon.")
         .gives(200, Body::Text("*/*")),
 ];
-
-/// An OpenAPI document; what it looks like is not ours to say.
-pub(super) struct Document;
-
-impl schemars::JsonSchema for Document {
-    fn inline_schema() -> bool {
-        true
-    }
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Document".into()
-    }
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({ "type": "object" })
-    }
-}

@@ -79,7 +79,10 @@ async fn without_a_server_calls_end_as_unavailable() {
     let mut rig = Rig::new().await;
     let options = || rig.options(rig.address).repeat_for(Duration::from_millis(100));
     let (client, later) = (Client::connect(options()).await.unwrap(), options());
+    let round = client.open(ask(Delivery::Resumable), None).await.unwrap().round.round_id;
     rig.kill();
+    let waited = client.wait(round, 1, Duration::from_millis(300)).await;
+    assert!(matches!(waited, Err(Error::Unavailable(_))), "{waited:?}");
     let refused = client.open(ask(Delivery::Live), None).await;
     assert!(matches!(&refused, Err(Error::Unavailable(words)) if words.contains("127.0.0.1")), "{refused:?}");
     assert!(matches!(Client::connect(later).await, Err(Error::Unavailable(_))));

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use sayso::clock::ManualClock;
 use sayso::wire::{NewToken, NewTokenKind, RequestKind};
@@ -83,7 +84,9 @@ impl Rig {
 
     /// Ends the server where it stands; its connections break.
     pub fn kill(&mut self) {
-        self.server.take().unwrap().runtime.shutdown_background();
+        let runtime = self.server.take().unwrap().runtime;
+        // Until its port is free again.
+        std::thread::spawn(move || runtime.shutdown_timeout(Duration::from_secs(10))).join().unwrap();
     }
 
     pub fn options(&self, address: SocketAddr) -> ClientOptions {
