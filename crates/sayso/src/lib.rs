@@ -31,6 +31,7 @@
 mod access;
 mod desk;
 mod ids;
+mod local_desk;
 mod open;
 mod owner;
 mod people;
@@ -41,7 +42,8 @@ mod waiters;
 pub mod words;
 
 pub use access::{Login, MintedToken};
-pub use desk::{ClaimOf, Desk, Handed, LocalDesk, Opened};
+pub use desk::{ClaimOf, Claimed, Desk, Handed, Opened};
+pub use local_desk::LocalDesk;
 pub use open::{Options, Sayso, default_person};
 pub use people::{LocalPeople, People};
 pub use step::Step;
@@ -57,4 +59,4 @@ pub use sayso_core::round::{Digest, Evidence, Failure, Fence, FenceToken, Status
 pub use sayso_core::wire::{self, Answer, NewRound as Ask, Request, Response};
 pub use sayso_core::{limits, time::UnixMs};
 pub use sayso_store::clock;
-pub use sayso_store::{ExecutionFilter, RoundFilter};
+pub use sayso_store::{ExecutionFilter, LATE_PREFIX, RoundFilter};

@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use sayso::{
-    Answer, Channel, Desk, Error, ExecutionId, Fence, Handed, Json, LocalDesk, Opened, Options, People, Principal,
-    Response, RoundFilter, RoundId, Sayso, Status, Step, wire,
+    Answer, Channel, Claimed, Desk, Error, ExecutionId, Fence, Handed, Json, LocalDesk, Opened, Options, People,
+    Principal, Response, RoundFilter, RoundId, Sayso, Status, Step, wire,
 };
-use sayso_agents::gateway::{self, GatewayOptions, GatewayReport, Hold, Launch, Launched};
+use sayso_agents::gateway::{self, GatewayOptions, GatewayReport, Hold, Launch, Launched, Replay};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
 use tokio::sync::{mpsc, oneshot};
@@ -102,6 +102,7 @@ pub struct Setup {
     pub linger: Duration,
     pub tools: Value,
     pub capabilities: Value,
+    pub replay: Replay,
     pub trouble: Option<Trouble>,
 }
 
@@ -146,7 +147,7 @@ impl Desk for Troubled {
     async fn wait(&self, round: RoundId, after: u32, wait: Duration) -> Result<wire::Round, Error> {
         self.desk.wait(round, after, wait).await
     }
-    async fn claim(&self, round: RoundId, claim: sayso::ClaimOf, key: Option<String>) -> Result<Opened, Error> {
+    async fn claim(&self, round: RoundId, claim: sayso::ClaimOf, key: Option<String>) -> Result<Claimed, Error> {
         self.desk.claim(round, claim, key).await
     }
     async fn renew(&self, round: RoundId, fence: Fence) -> Result<sayso::UnixMs, Error> {
@@ -157,6 +158,12 @@ impl Desk for Troubled {
     }
     async fn start(&self, round: RoundId, fence: Fence) -> Result<Handed, Error> {
         self.desk.start(round, fence).await
+    }
+    async fn late(&self, prefix: &str) -> Result<Vec<wire::Round>, Error> {
+        self.desk.late(prefix).await
+    }
+    async fn withdraw(&self, round: RoundId, fence: Fence, successor: sayso::Ask) -> Result<wire::Round, Error> {
+        self.desk.withdraw(round, fence, successor).await
     }
     async fn settle(&self, steps: Vec<Step>) -> Result<(), Error> {
         self.desk.settle(steps).await
@@ -182,6 +189,7 @@ impl Default for Setup {
             linger: Duration::from_secs(600),
             tools: json!([{"name": "book", "inputSchema": {"type": "object"}}]),
             capabilities: json!({}),
+            replay: Replay::Declared,
             trouble: None,
         }
     }
@@ -204,6 +212,7 @@ impl Rig {
             upstream: Arc::new(Pipes(Mutex::new(launched))),
             hold: Hold::Fixed(setup.hold),
             linger: setup.linger,
+            replay: setup.replay,
         };
         let (client_in, their_out) = tokio::io::duplex(PIPE_BYTES);
         let (their_in, client_out) = tokio::io::duplex(PIPE_BYTES);
@@ -259,12 +268,17 @@ impl Rig {
     /// The upstream asks for a street under `id`; the round.
     pub async fn ask(&mut self, id: &str) -> wire::Round {
         let known = self.rounds().await.len();
+        self.ask_raw(id).await;
+        self.new_round(known).await
+    }
+
+    /// The upstream asks for a street under `id`.
+    pub async fn ask_raw(&mut self, id: &str) {
         self.upstream
             .say(json!({"jsonrpc": "2.0", "id": id, "method": "elicitation/create", "params": {
                 "message": "Where to?", "requestedSchema": {
                     "type": "object", "properties": {"street": {"type": "string"}}, "required": ["street"]}}}))
             .await;
-        self.new_round(known).await
     }
 
     /// Waits until there is one more round than `known`.

@@ -22,5 +22,5 @@ pub use step::{Settlement, Step, StepKind};
 pub use token::{NewToken, NewTokenKind, Token, TokenPage};
 pub use worker::{
     Arrival, Evidence, ExpectedToken, Holding, Lease, LeaseToken, Leased, NewClaim, NewExecution, NewFailure, Renewed,
-    Settled, Worker, fence_of,
+    Settled, Withdrawal, Worker, fence_of,
 };

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::Round;
+use super::{NewRound, Round};
 use crate::round::{self, Fence, FenceToken};
 use crate::time::UnixMs;
 
@@ -178,6 +178,18 @@ pub struct NewFailure {
     pub code: String,
     /// A sentence a person can read.
     pub message: String,
+}
+
+/// `POST /v1/rounds/{id}/withdraw`: the asker took a live round back, and the question goes on as another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Withdrawal {
+    /// The holder's name.
+    pub owner_id: String,
+    /// The holder's token.
+    pub lease_token: LeaseToken,
+    /// The round that takes its place.
+    pub successor: NewRound,
 }
 
 /// `POST /v1/rounds/{id}/fail_recovery`.

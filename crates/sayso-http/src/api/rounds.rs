@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use sayso::wire::{Lease, Leased};
-use sayso::{Ask, Desk, Opened, RoundFilter, RoundId, Status};
+use sayso::{Ask, Desk, LATE_PREFIX, Opened, RoundFilter, RoundId, Status};
 use sayso_core::error::Error;
 use sayso_core::limits::LEASE_MS;
 use sayso_core::round::Delivery;
@@ -52,11 +52,14 @@ pub(super) async fn leased(app: &Shared, opened: impl Future<Output = Result<Ope
 }
 
 async fn list(State(app): State<Shared>, caller: Caller, uri: Uri) -> Result<Response, Refusal> {
-    let query = Query::read(&uri, &["status", "execution", "cursor", "limit"])?;
+    let query = Query::read(&uri, &["status", "execution", "late", "cursor", "limit"])?;
     let words: Vec<_> = Status::ALL.iter().map(|status| status.as_str()).collect();
     let filter = RoundFilter {
         status: query.get("status", &format!("must be one of {}", words.join(", ")), Status::parse)?,
         execution: query.id("execution")?,
+        unfinished_late: query.get("late", &format!("must begin with {LATE_PREFIX}"), |text| {
+            text.starts_with(LATE_PREFIX).then(|| text.to_owned())
+        })?,
         before: query.id("cursor")?,
         limit: query.limit()?,
         ..RoundFilter::default()

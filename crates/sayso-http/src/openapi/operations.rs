@@ -3,7 +3,7 @@
 use sayso::wire::{
     Answer, Collected, Execution, ExecutionPage, ExecutionResult, ExpectedToken, Holding, Leased, NewClaim,
     NewExecution, NewFailure, NewRound, NewToken, Renewed, ResponseRecord, Round, RoundPage, Settled, Settlement,
-    Token, TokenPage, Worker,
+    Token, TokenPage, Withdrawal, Worker,
 };
 use sayso::{ExecutionId, RoundId, Status};
 use sayso_core::error::ErrorCode::{
@@ -27,6 +27,10 @@ const EXECUTION_CURSOR: Parameter = parameter("cursor", "`next_cursor` of the pa
 
 fn wait_time(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "pattern": "^[0-9]+m?s$" })
+}
+
+fn late_prefix(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "pattern": "^late:" })
 }
 
 fn rows(_: &mut SchemaGenerator) -> Schema {
@@ -53,6 +57,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         .query(&[
             parameter("status", "Only those in this state.", of::<Status>),
             parameter("execution", "Only those of this execution.", of::<ExecutionId>),
+            parameter("late", "Only unfinished ones of late operations whose id begins so, `late:` first.", late_prefix),
             ROUND_CURSOR,
             LIMIT,
         ])
@@ -108,6 +113,11 @@ pub(super) const OPERATIONS: &[Operation] = &[
     Operation::post("/v1/rounds/{id}/fail_recovery", "fail_recovery", Who::Agent, "Ends an unfinished round whose \
          holder is gone: its lease has run out, and this was its token.")
         .takes(of::<ExpectedToken>)
+        .gives(200, Body::Json(of::<Round>))
+        .problems(&[Conflict, State]),
+    Operation::post("/v1/rounds/{id}/withdraw", "withdraw_round", Who::Agent, "Ends a live round whose asker took it \
+         back, and opens its successor in the same transaction. A repeat finds the successor.")
+        .takes(of::<Withdrawal>)
         .gives(200, Body::Json(of::<Round>))
         .problems(&[Conflict, State]),
     Operation::post("/v1/workers", "add_worker", Who::Agent, "A name under which one process holds rounds and renews \
