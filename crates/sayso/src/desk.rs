@@ -1,26 +1,16 @@
 //! The agent's verbs. Whoever holds harness pipes or MCP connections reaches the rounds through [`Desk`] alone.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use sayso_core::command::{Command, Creation, NewRound, Reply, RoundExecution};
 use sayso_core::error::Error;
-use sayso_core::execution::ExecutionKind;
 use sayso_core::id::{ExecutionId, RoundId};
-use sayso_core::json::Json;
-use sayso_core::limits;
-use sayso_core::principal::Principal;
-use sayso_core::round::{Claim, Delivery, Digest, Evidence, Failure, FailureRequest, Fence, FenceToken, Status};
+use sayso_core::round::{Evidence, Fence, FenceToken};
 use sayso_core::time::UnixMs;
 use sayso_core::wire::{self, Keyed, Response};
-use sayso_store::{RoundFilter, StoredRound};
-use tokio::time::Instant;
 
-use crate::open::Sayso;
-use crate::owner::Owner;
-use crate::step::{Step, Subject};
-use crate::{Ask, ids, read};
+use crate::Ask;
+use crate::step::Step;
 
 /// A round that was stored, and for a live one the fence to deliver it under.
 #[derive(Debug, Clone)]
@@ -29,6 +19,15 @@ pub struct Opened {
     pub round: wire::Round,
     /// The fence of a live round.
     pub fence: Option<Fence>,
+}
+
+/// A round that was claimed, and the fence to deliver it under.
+#[derive(Debug, Clone)]
+pub struct Claimed {
+    /// The round.
+    pub round: wire::Round,
+    /// The fence.
+    pub fence: Fence,
 }
 
 /// An answer on its way to the agent.
@@ -70,7 +69,7 @@ pub trait Desk: Send + Sync {
     async fn wait(&self, round: RoundId, after: u32, wait: Duration) -> Result<wire::Round, Error>;
     /// Takes a resumable round over for delivery, with a fresh token. A delivery that was started and not confirmed is
     /// repeated only with evidence of what became of it. With an idempotency key, a repeat finds the same lease.
-    async fn claim(&self, round: RoundId, claim: ClaimOf, key: Option<String>) -> Result<Opened, Error>;
+    async fn claim(&self, round: RoundId, claim: ClaimOf, key: Option<String>) -> Result<Claimed, Error>;
     /// Extends the lease of a round's holder, also late, as long as nobody took over; with it that of everything this
     /// worker holds. Until when.
     async fn renew(&self, round: RoundId, fence: Fence) -> Result<UnixMs, Error>;
@@ -80,7 +79,7 @@ pub trait Desk: Send + Sync {
     /// [`sayso_store::LATE_PREFIX`].
     async fn late(&self, prefix: &str) -> Result<Vec<wire::Round>, Error>;
     /// Ends a live round whose asker took it back, and opens its successor in the same transaction: people go on being
-    /// asked, and the answer waits until the question comes again.
+    /// asked, and the answer waits until the question comes again. A repeat finds the successor.
     async fn withdraw(&self, round: RoundId, fence: Fence, successor: Ask) -> Result<wire::Round, Error>;
     /// Stores what became known, all of it or nothing. A repeat of steps that are all stored already changes nothing.
     async fn settle(&self, steps: Vec<Step>) -> Result<(), Error>;
@@ -95,341 +94,4 @@ pub trait Desk: Send + Sync {
     async fn fail_recovery(&self, round: RoundId, expected: FenceToken) -> Result<wire::Round, Error>;
     /// This worker has settled all it held and leaves.
     async fn leave(&self) -> Result<(), Error>;
-}
-
-/// The agent's verbs on an embedded store.
-#[derive(Clone)]
-pub struct LocalDesk {
-    pub(crate) sayso: Sayso,
-    pub(crate) caller: Principal,
-    pub(crate) owner: Arc<Owner>,
-}
-
-impl LocalDesk {
-    /// The name under which this worker holds rounds.
-    pub fn owner_id(&self) -> &str {
-        self.owner.name()
-    }
-
-    /// Extends the lease of everything this worker holds. Until when.
-    pub async fn renew_all(&self) -> Result<UnixMs, Error> {
-        let now = self.sayso.store().now().await?;
-        self.one(Command::RenewOwner { owner: self.owner.name().to_owned() }).await?;
-        Ok(now.plus_ms(limits::LEASE_MS))
-    }
-
-    /// Stores a question that anybody may deliver; see [`Desk::open`].
-    pub async fn ask(&self, ask: Ask, key: Option<String>) -> Result<wire::Round, Error> {
-        Ok(self.open(ask, key).await?.round)
-    }
-
-    pub(crate) fn check_may_collect(&self) -> Result<(), Error> {
-        if self.caller.may_collect() {
-            return Ok(());
-        }
-        Err(Error::Forbidden("only an agent's or service's credential asks, delivers and collects"))
-    }
-
-    async fn one(&self, command: Command) -> Result<Reply, Error> {
-        let replies = self.sayso.store().commit(vec![command]).await?;
-        replies.into_iter().next().ok_or_else(|| Error::Unavailable("the store gave no answer".to_owned()))
-    }
-
-    /// The round, if it is the caller's own. Whose it is never changes, so it may be checked before a commit.
-    async fn own(&self, round: RoundId) -> Result<StoredRound, Error> {
-        self.check_may_collect()?;
-        self.sayso.seen_round(&self.caller, round).await
-    }
-
-    /// Whether every step is stored as it says: a repeat after a lost acknowledgement.
-    async fn is_stored(&self, steps: &[Step]) -> Result<bool, Error> {
-        for step in steps {
-            let is_stored = match step.subject() {
-                Subject::Round(round) => step.is_in_round(&self.own(round).await?.row),
-                Subject::Execution(id) => {
-                    let found = self.sayso.store().execution(id).await?;
-                    let result = self.sayso.store().result(id).await?;
-                    found.is_some_and(|(row, _)| step.is_in_execution(&row, result.as_ref()))
-                }
-            };
-            if !is_stored {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
-    async fn prepare(&self, mut ask: Ask, key: Option<String>) -> Result<NewRound, Error> {
-        let delivery = ask.delivery.unwrap_or(Delivery::Resumable);
-        let owner = ask.owner_id.take();
-        if owner.is_some_and(|owner| delivery == Delivery::Resumable || owner != self.owner.name()) {
-            return Err(Error::field("/owner_id", "must be this worker's, and only for a live round"));
-        }
-        check_names(&ask, key.as_deref())?;
-        if let Some(suggestion) = ask.suggestion_of {
-            self.own(suggestion).await?;
-        }
-        let checked = ask.requests.check()?;
-        let fingerprint = Digest::of_text(&to_json(&ask)?.canonical()).to_bytes();
-        let requests = to_json(&ask.requests)?;
-        let now = self.sayso.store().now().await?;
-        let new_execution = ids::new_id(now, ExecutionId::from_parts)?;
-        let execution = match ask.execution_id {
-            Some(id) => RoundExecution::Existing(id),
-            None => RoundExecution::New {
-                id: new_execution,
-                kind: ExecutionKind::Operation,
-                // A live worker finishes its execution itself, with the operation's result.
-                ends_with_round: delivery == Delivery::Resumable,
-            },
-        };
-        let fence = match delivery {
-            Delivery::Live => Some(self.owner.fence()?),
-            Delivery::Resumable => None,
-        };
-        let default_name = || self.caller.name.clone();
-        Ok(NewRound {
-            id: ids::new_id(now, RoundId::from_parts)?,
-            execution,
-            logical_operation_id: ask.logical_operation_id.unwrap_or_else(|| "main".to_owned()),
-            server: ask.server.unwrap_or_else(default_name),
-            operation_kind: ask.operation_kind.unwrap_or_default(),
-            operation_name: ask.operation_name.unwrap_or_else(default_name),
-            asked_by: self.caller.clone(),
-            delivery,
-            fence,
-            deadline: ask.deadline,
-            limit: ask.round_limit.unwrap_or(limits::ROUND_LIMIT_DEFAULT),
-            digest: Digest::of_requests(&requests),
-            has_approval: checked.has_approval(),
-            requests,
-            calls: to_json(&ask.calls)?,
-            suggestion_of: ask.suggestion_of,
-            request_state: ask.request_state,
-            creation: key.map(|key| Creation { key, fingerprint }),
-        })
-    }
-}
-
-fn to_json<T: serde::Serialize>(value: &T) -> Result<Json, Error> {
-    let text = serde_json::to_string(value).map_err(|_| Error::field("/requests", "cannot be written as JSON"))?;
-    Json::parse_within(&text, limits::ROUND_BYTES_MAX, sayso_core::limits::JSON_DEPTH_CEILING)
-        .map_err(|_| Error::Limit(format!("a round may have at most {} bytes", limits::ROUND_BYTES_MAX)))
-}
-
-fn check_key(key: &str) -> Result<(), Error> {
-    if (1..=limits::NAME_BYTES_MAX).contains(&key.len()) {
-        return Ok(());
-    }
-    Err(Error::field("/idempotency_key", format!("must have 1 to {} bytes", limits::NAME_BYTES_MAX)))
-}
-
-fn check_names(ask: &Ask, key: Option<&str>) -> Result<(), Error> {
-    let names = [
-        ("/logical_operation_id", ask.logical_operation_id.as_deref()),
-        ("/server", ask.server.as_deref()),
-        ("/operation_name", ask.operation_name.as_deref()),
-        ("/idempotency_key", key),
-    ];
-    for (pointer, name) in names {
-        if name.is_some_and(|name| name.is_empty() || name.len() > limits::NAME_BYTES_MAX) {
-            return Err(Error::field(pointer, format!("must have 1 to {} bytes", limits::NAME_BYTES_MAX)));
-        }
-    }
-    if ask.request_state.as_ref().is_some_and(|state| state.len() > limits::REQUEST_STATE_BYTES_MAX) {
-        let message = format!("must have at most {} bytes", limits::REQUEST_STATE_BYTES_MAX);
-        return Err(Error::field("/request_state", message));
-    }
-    Ok(())
-}
-
-/// The answer as stored, in wire form.
-pub(crate) fn responses_of(stored: &Json) -> Result<Keyed<Response>, Error> {
-    serde_json::from_str(stored.as_str()).map_err(|_| Error::Corrupt("answer"))
-}
-
-#[async_trait]
-impl Desk for LocalDesk {
-    async fn open(&self, ask: Ask, key: Option<String>) -> Result<Opened, Error> {
-        self.check_may_collect()?;
-        let new = self.prepare(ask, key).await?;
-        let fence = new.fence.clone();
-        if fence.is_some() {
-            self.owner.keep_alive(Arc::downgrade(&self.sayso.inner));
-        }
-        let (requests, calls, suggestion_of) = (new.requests.clone(), new.calls.clone(), new.suggestion_of);
-        match self.one(Command::CreateRound(Box::new(new))).await? {
-            // Once it is stored nothing may fail any more, or the caller would think that it never asked.
-            Reply::Created { round: row, is_new: true } => {
-                let round = read::as_wire(&StoredRound { row: *row, requests, calls, suggestion_of })?;
-                Ok(Opened { round, fence })
-            }
-            Reply::Created { round: row, is_new: false } => {
-                // Only a live round is held by whoever opened it, and only the same worker may have lost its token.
-                let is_ours = |held: &Fence| row.delivery == Delivery::Live && held.owner == self.owner.name();
-                let fence = row.fence.clone().filter(is_ours);
-                if fence.is_some() {
-                    self.renew_all().await?;
-                }
-                Ok(Opened { round: self.sayso.round(&self.caller, row.id).await?, fence })
-            }
-            _ => Err(Error::Corrupt("round")),
-        }
-    }
-
-    async fn begin(&self) -> Result<ExecutionId, Error> {
-        self.check_may_collect()?;
-        self.owner.keep_alive(Arc::downgrade(&self.sayso.inner));
-        let now = self.sayso.store().now().await?;
-        let command = Command::StartExecution {
-            execution: ids::new_id(now, ExecutionId::from_parts)?,
-            kind: ExecutionKind::Operation,
-            started_by: self.caller.clone(),
-            owner: self.owner.name().to_owned(),
-        };
-        match self.one(command).await? {
-            Reply::Execution(execution) => Ok(execution.id),
-            _ => Err(Error::Corrupt("execution")),
-        }
-    }
-
-    async fn claim(&self, round: RoundId, claim: ClaimOf, key: Option<String>) -> Result<Opened, Error> {
-        let found = self.own(round).await?;
-        let fence = match key {
-            Some(key) => {
-                check_key(&key)?;
-                self.owner.fence_for(round, &key)
-            }
-            None => self.owner.fence()?,
-        };
-        self.owner.keep_alive(Arc::downgrade(&self.sayso.inner));
-        let claim = Claim { fence: fence.clone(), expected: claim.expected, evidence: claim.evidence };
-        match self.one(Command::Claim { round, claim }).await? {
-            Reply::Round(row) => {
-                let round = read::as_wire(&StoredRound { row: *row, ..found })?;
-                Ok(Opened { round, fence: Some(fence) })
-            }
-            _ => Err(Error::Corrupt("round")),
-        }
-    }
-
-    async fn renew(&self, round: RoundId, fence: Fence) -> Result<UnixMs, Error> {
-        // Whoever takes over between this and the write has another lease: this one says only that its owner lives.
-        self.own(round).await?.row.renew(&fence)?;
-        let now = self.sayso.store().now().await?;
-        self.one(Command::RenewOwner { owner: fence.owner }).await?;
-        Ok(now.plus_ms(limits::LEASE_MS))
-    }
-
-    async fn fail_recovery(&self, round: RoundId, expected: FenceToken) -> Result<wire::Round, Error> {
-        let found = self.own(round).await?;
-        match self.one(Command::FailRecovery { round, expected }).await? {
-            Reply::Round(row) => read::as_wire(&StoredRound { row: *row, ..found }),
-            _ => Err(Error::Corrupt("round")),
-        }
-    }
-
-    async fn wait(&self, round: RoundId, after: u32, wait: Duration) -> Result<wire::Round, Error> {
-        self.sayso.round_after(&self.caller, round, after, wait).await
-    }
-
-    async fn start(&self, round: RoundId, fence: Fence) -> Result<Handed, Error> {
-        let found = self.own(round).await?;
-        match self.one(Command::StartDelivery { round, fence }).await? {
-            Reply::Handed { round: row, content } => Ok(Handed {
-                round: read::as_wire(&StoredRound { row: *row, ..found })?,
-                request_state: content.request_state,
-                responses: responses_of(&content.responses)?,
-            }),
-            _ => Err(Error::Corrupt("round")),
-        }
-    }
-
-    async fn late(&self, prefix: &str) -> Result<Vec<wire::Round>, Error> {
-        self.check_may_collect()?;
-        let filter = RoundFilter { unfinished_late: Some(prefix.to_owned()), ..RoundFilter::default() };
-        Ok(self.sayso.rounds(&self.caller, filter).await?.rounds)
-    }
-
-    async fn withdraw(&self, round: RoundId, fence: Fence, successor: Ask) -> Result<wire::Round, Error> {
-        self.own(round).await?;
-        let new = self.prepare(successor, None).await?;
-        let (requests, calls, suggestion_of) = (new.requests.clone(), new.calls.clone(), new.suggestion_of);
-        let message = format!(
-            "the server that asked gave up waiting; the question goes on as {}, and its answer is used when the call \
-             is made again",
-            new.id
-        );
-        let failure = Failure::new(Failure::WITHDRAWN, message);
-        let request = FailureRequest { fence: Some(fence), principal: self.caller.clone(), failure };
-        let unit = vec![Command::Fail { round, request }, Command::CreateRound(Box::new(new))];
-        match self.sayso.store().commit(unit).await?.pop() {
-            Some(Reply::Created { round: row, .. }) => {
-                read::as_wire(&StoredRound { row: *row, requests, calls, suggestion_of })
-            }
-            _ => Err(Error::Corrupt("round")),
-        }
-    }
-
-    async fn settle(&self, steps: Vec<Step>) -> Result<(), Error> {
-        self.check_may_collect()?;
-        if steps.len() > limits::COMMIT_COMMANDS_MAX {
-            return Err(Error::Limit(format!("at most {} steps are stored at once", limits::COMMIT_COMMANDS_MAX)));
-        }
-        for step in &steps {
-            step.check()?;
-            match step.subject() {
-                Subject::Round(round) => drop(self.own(round).await?),
-                Subject::Execution(execution) => drop(self.sayso.execution(&self.caller, execution).await?),
-            }
-        }
-        let commands = steps.iter().map(|step| step.command(&self.caller)).collect();
-        match self.sayso.store().commit(commands).await {
-            Ok(_) => Ok(()),
-            Err(refused @ (Error::Conflict { .. } | Error::State { .. })) => {
-                if self.is_stored(&steps).await? {
-                    Ok(())
-                } else {
-                    Err(refused)
-                }
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    async fn collect(&self, round: RoundId, key: &str, wait: Duration) -> Result<wire::Collected, Error> {
-        let found = self.own(round).await?;
-        check_key(key)?;
-        let until = Instant::now() + wait.min(Duration::from_millis(limits::WAIT_MS_MAX));
-        let (mut status, mut rev) = (found.row.status, found.row.rev);
-        while status == Status::Pending {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Err(Error::Timeout);
-            }
-            let seen = self.sayso.round_after(&self.caller, round, rev, left).await?;
-            (status, rev) = (seen.status, seen.rev);
-        }
-        let fence = self.owner.fence()?;
-        match self.one(Command::Collect { round, key: key.to_owned(), fence }).await? {
-            Reply::Handed { round: row, content } => Ok(wire::Collected {
-                round: read::as_wire(&StoredRound { row: *row, ..found })?,
-                request_state: content.request_state,
-                responses: responses_of(&content.responses)?,
-            }),
-            _ => Err(Error::Corrupt("round")),
-        }
-    }
-
-    async fn result(&self, execution: ExecutionId, wait: Duration) -> Result<wire::ExecutionResult, Error> {
-        self.sayso.execution_result(&self.caller, execution, wait).await
-    }
-
-    async fn execution(&self, execution: ExecutionId) -> Result<wire::Execution, Error> {
-        self.sayso.execution(&self.caller, execution).await
-    }
-
-    async fn leave(&self) -> Result<(), Error> {
-        self.one(self.owner.release()).await.map(drop)
-    }
 }

@@ -31,6 +31,7 @@
 mod access;
 mod desk;
 mod ids;
+mod local_desk;
 mod open;
 mod owner;
 mod people;
@@ -41,7 +42,8 @@ mod waiters;
 pub mod words;
 
 pub use access::{Login, MintedToken};
-pub use desk::{ClaimOf, Desk, Handed, LocalDesk, Opened};
+pub use desk::{ClaimOf, Claimed, Desk, Handed, Opened};
+pub use local_desk::LocalDesk;
 pub use open::{Options, Sayso, default_person};
 pub use people::{LocalPeople, People};
 pub use step::Step;

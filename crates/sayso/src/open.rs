@@ -7,7 +7,7 @@ use sayso_core::principal::{Channel, Principal};
 use sayso_store::clock::{Clock, SystemClock};
 use sayso_store::{SqliteOptions, SqliteStore, Store};
 
-use crate::desk::LocalDesk;
+use crate::local_desk::LocalDesk;
 use crate::owner::{Owner, Owners};
 use crate::people::LocalPeople;
 use crate::sweeper::Sweeper;

@@ -13,7 +13,7 @@ use sayso_core::round::{Digest, Submission};
 use sayso_core::wire::{self, Answer, Keyed, Response, ResponseRecord, responses_from_wire, responses_to_wire};
 use sayso_store::{RoundFilter, StoredRound};
 
-use crate::desk::responses_of;
+use crate::local_desk::responses_of;
 use crate::open::Sayso;
 use crate::read;
 

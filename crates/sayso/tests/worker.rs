@@ -62,7 +62,7 @@ fn ask(delivery: Delivery) -> Ask {
 }
 
 async fn claim(desk: &LocalDesk, round: RoundId) -> Result<Fence, Error> {
-    Ok(desk.claim(round, ClaimOf::default(), None).await?.fence.unwrap())
+    Ok(desk.claim(round, ClaimOf::default(), None).await?.fence)
 }
 
 #[tokio::test]
@@ -92,7 +92,7 @@ async fn a_claim_repeated_under_its_key_finds_the_same_lease() {
     let first = under("k").await.unwrap();
     assert_eq!(under("k").await.unwrap().fence, first.fence);
     assert!(matches!(under("other").await, Err(Error::Conflict { .. })));
-    worker.start(round, first.fence.clone().unwrap()).await.unwrap();
+    worker.start(round, first.fence.clone()).await.unwrap();
     assert_eq!(under("k").await.unwrap().fence, first.fence, "a late repeat does not start over");
     assert_eq!(bench.status(round).await, Status::DeliveryStarted);
 }
@@ -133,7 +133,7 @@ async fn a_holder_renews_late_until_somebody_takes_over_or_it_ends() {
 
     bench.clock.advance_ms(31_000);
     let evidence = Some(Evidence::NotDelivered { idempotent: true });
-    let taken = second.claim(round, ClaimOf { expected: None, evidence }, None).await.unwrap().fence.unwrap();
+    let taken = second.claim(round, ClaimOf { expected: None, evidence }, None).await.unwrap().fence;
     assert!(matches!(first.renew(round, fence).await, Err(Error::Conflict { .. })), "replaced");
     second.settle(vec![Step::Failed(round, Some(taken.clone()), Failure::new("gave_up", "no"))]).await.unwrap();
     assert!(matches!(second.renew(round, taken).await, Err(Error::State { .. })), "finished");

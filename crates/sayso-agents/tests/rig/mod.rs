@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use sayso::{
-    Answer, Channel, Desk, Error, ExecutionId, Fence, Handed, Json, LocalDesk, Opened, Options, People, Principal,
-    Response, RoundFilter, RoundId, Sayso, Status, Step, wire,
+    Answer, Channel, Claimed, Desk, Error, ExecutionId, Fence, Handed, Json, LocalDesk, Opened, Options, People,
+    Principal, Response, RoundFilter, RoundId, Sayso, Status, Step, wire,
 };
 use sayso_agents::gateway::{self, GatewayOptions, GatewayReport, Hold, Launch, Launched, Replay};
 use serde_json::{Value, json};
@@ -147,7 +147,7 @@ impl Desk for Troubled {
     async fn wait(&self, round: RoundId, after: u32, wait: Duration) -> Result<wire::Round, Error> {
         self.desk.wait(round, after, wait).await
     }
-    async fn claim(&self, round: RoundId, claim: sayso::ClaimOf, key: Option<String>) -> Result<Opened, Error> {
+    async fn claim(&self, round: RoundId, claim: sayso::ClaimOf, key: Option<String>) -> Result<Claimed, Error> {
         self.desk.claim(round, claim, key).await
     }
     async fn renew(&self, round: RoundId, fence: Fence) -> Result<sayso::UnixMs, Error> {

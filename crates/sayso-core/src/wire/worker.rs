@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::Round;
+use super::{NewRound, Round};
 use crate::round::{self, Fence, FenceToken};
 use crate::time::UnixMs;
 
@@ -93,18 +93,6 @@ impl From<Fence> for Holding {
     }
 }
 
-/// `POST /v1/rounds/{id}/withdraw`: the asker took a live round back, and people go on being asked.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Withdrawal {
-    /// The worker that holds the round.
-    pub owner_id: String,
-    /// The token of this holding.
-    pub lease_token: LeaseToken,
-    /// What is asked from now on, as a resumable round.
-    pub successor: super::NewRound,
-}
-
 /// What became of a delivery that was started and not confirmed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -190,6 +178,18 @@ pub struct NewFailure {
     pub code: String,
     /// A sentence a person can read.
     pub message: String,
+}
+
+/// `POST /v1/rounds/{id}/withdraw`: the asker took a live round back, and the question goes on as another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Withdrawal {
+    /// The holder's name.
+    pub owner_id: String,
+    /// The holder's token.
+    pub lease_token: LeaseToken,
+    /// The round that takes its place.
+    pub successor: NewRound,
 }
 
 /// `POST /v1/rounds/{id}/fail_recovery`.

@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use sayso::wire::{Collected, ExpectedToken, Holding, NewClaim, NewFailure, Renewed, Round, Withdrawal, fence_of};
-use sayso::{ClaimOf, Desk, Failure, Fence, Handed, LocalDesk, RoundId, Step};
+use sayso::{ClaimOf, Claimed, Desk, Failure, Handed, LocalDesk, Opened, RoundId, Step};
 use sayso_core::error::Error;
 
 use super::json;
@@ -24,8 +24,8 @@ pub(super) fn routes() -> Routes {
         .post("/v1/rounds/{id}/delivered", delivered)
         .post("/v1/rounds/{id}/resolve", resolve)
         .post("/v1/rounds/{id}/fail", fail)
-        .post("/v1/rounds/{id}/withdraw", withdraw)
         .post("/v1/rounds/{id}/fail_recovery", fail_recovery)
+        .post("/v1/rounds/{id}/withdraw", withdraw)
 }
 
 async fn claim(
@@ -38,7 +38,11 @@ async fn claim(
     let key = idempotency_key(&headers)?;
     let worker = caller.worker(&app, claim.owner_id.as_deref()).map_err(|error| Refusal::about(&error, id))?;
     let of = ClaimOf { expected: claim.expected_token.map(|token| token.0), evidence: claim.evidence.map(Into::into) };
-    answered(id, leased(&app, worker.claim(id, of, key)).await)
+    let claimed = async {
+        let Claimed { round, fence } = worker.claim(id, of, key).await?;
+        Ok(Opened { round, fence: Some(fence) })
+    };
+    answered(id, leased(&app, claimed).await)
 }
 
 async fn renew(
@@ -91,17 +95,6 @@ async fn fail(
     answered(id, stored(&app, &caller, id, Step::Failed(id, fence, Failure { code, message })).await)
 }
 
-async fn withdraw(
-    State(app): State<Shared>,
-    caller: Caller,
-    Id(id): Id<RoundId>,
-    Strict(withdrawal): Strict<Withdrawal>,
-) -> Result<Response, Refusal> {
-    let Withdrawal { owner_id, lease_token, successor } = withdrawal;
-    let fence = Fence { owner: owner_id, token: lease_token.0 };
-    answered(id, caller.desk(&app).withdraw(id, fence, successor).await)
-}
-
 async fn fail_recovery(
     State(app): State<Shared>,
     caller: Caller,
@@ -109,6 +102,17 @@ async fn fail_recovery(
     Strict(expected): Strict<ExpectedToken>,
 ) -> Result<Response, Refusal> {
     answered(id, caller.desk(&app).fail_recovery(id, expected.expected_token.0).await)
+}
+
+async fn withdraw(
+    State(app): State<Shared>,
+    caller: Caller,
+    Id(id): Id<RoundId>,
+    Strict(withdrawal): Strict<Withdrawal>,
+) -> Result<Response, Refusal> {
+    let Withdrawal { owner_id, lease_token, successor } = withdrawal;
+    let fence = Holding { owner_id, lease_token }.fence();
+    answered(id, caller.desk(&app).withdraw(id, fence, successor).await)
 }
 
 /// Stores one step; the round as it is then.

@@ -57,16 +57,14 @@ async fn list(State(app): State<Shared>, caller: Caller, uri: Uri) -> Result<Res
     let filter = RoundFilter {
         status: query.get("status", &format!("must be one of {}", words.join(", ")), Status::parse)?,
         execution: query.id("execution")?,
-        unfinished_late: query.get("late", &format!("must begin with {LATE_PREFIX}"), late_prefix)?,
+        unfinished_late: query.get("late", &format!("must begin with {LATE_PREFIX}"), |text| {
+            text.starts_with(LATE_PREFIX).then(|| text.to_owned())
+        })?,
         before: query.id("cursor")?,
         limit: query.limit()?,
         ..RoundFilter::default()
     };
     Ok(json(&app.sayso.rounds(&caller.principal, filter).await?))
-}
-
-fn late_prefix(text: &str) -> Option<String> {
-    text.starts_with(LATE_PREFIX).then(|| text.to_owned())
 }
 
 /// With `wait`, answers once the round's `rev` is past `after` (by default: past what it is now), or the wait is over.

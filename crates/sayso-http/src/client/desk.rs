@@ -8,7 +8,7 @@ use sayso::wire::{
     Collected, Execution, ExecutionResult, ExpectedToken, Holding, LeaseToken, Leased, NewClaim, NewExecution, Renewed,
     Round, RoundPage, Settled, Settlement, Withdrawal,
 };
-use sayso::{Ask, ClaimOf, Desk, ExecutionId, Fence, FenceToken, Handed, Opened, RoundId, Step, UnixMs};
+use sayso::{Ask, ClaimOf, Claimed, Desk, ExecutionId, Fence, FenceToken, Handed, Opened, RoundId, Step, UnixMs};
 use sayso_core::error::Error;
 use sayso_core::limits::WAIT_MS_MAX;
 use sayso_core::round::Delivery;
@@ -86,7 +86,7 @@ impl Desk for Client {
         Ok(begun.execution_id)
     }
 
-    async fn claim(&self, round: RoundId, claim: ClaimOf, key: Option<String>) -> Result<Opened, Error> {
+    async fn claim(&self, round: RoundId, claim: ClaimOf, key: Option<String>) -> Result<Claimed, Error> {
         let key = key.map_or_else(new_key, Ok)?;
         self.keep_alive();
         let new = NewClaim {
@@ -96,7 +96,8 @@ impl Desk for Client {
         };
         let call = Call::send(format!("/v1/rounds/{round}/claim"), &new)?.key(key);
         let Leased { round, lease } = self.inner.call(call).await?;
-        Ok(Opened { round, fence: lease.map(|lease| lease.fence()) })
+        let lease = lease.ok_or_else(|| Error::Unavailable("the server's answer has no lease".to_owned()))?;
+        Ok(Claimed { round, fence: lease.fence() })
     }
 
     async fn renew(&self, round: RoundId, fence: Fence) -> Result<UnixMs, Error> {
@@ -112,22 +113,21 @@ impl Desk for Client {
         self.poll(wait, poll, |outcome| !matches!(outcome, Ok(found) if found.rev <= after)).await
     }
 
+    async fn start(&self, round: RoundId, fence: Fence) -> Result<Handed, Error> {
+        let Collected { round, request_state, responses } =
+            self.step(round, "start_delivery", &Holding::from(fence)).await?;
+        Ok(Handed { round, request_state, responses })
+    }
+
     async fn late(&self, prefix: &str) -> Result<Vec<Round>, Error> {
-        let page: RoundPage = self.inner.call(Call::get(format!("/v1/rounds?late={prefix}"))).await?;
+        let query = form_urlencoded::Serializer::new(String::new()).append_pair("late", prefix).finish();
+        let page: RoundPage = self.inner.call(Call::get(format!("/v1/rounds?{query}"))).await?;
         Ok(page.rounds)
     }
 
     async fn withdraw(&self, round: RoundId, fence: Fence, successor: Ask) -> Result<Round, Error> {
         let Holding { owner_id, lease_token } = Holding::from(fence);
-        let withdrawal = Withdrawal { owner_id, lease_token, successor };
-        // A repeat would name another successor: where the acknowledgement is lost, the successor is found by its call.
-        self.inner.call(Call::send(format!("/v1/rounds/{round}/withdraw"), &withdrawal)?.once()).await
-    }
-
-    async fn start(&self, round: RoundId, fence: Fence) -> Result<Handed, Error> {
-        let Collected { round, request_state, responses } =
-            self.step(round, "start_delivery", &Holding::from(fence)).await?;
-        Ok(Handed { round, request_state, responses })
+        self.step(round, "withdraw", &Withdrawal { owner_id, lease_token, successor }).await
     }
 
     async fn settle(&self, steps: Vec<Step>) -> Result<(), Error> {

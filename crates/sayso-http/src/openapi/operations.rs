@@ -29,6 +29,10 @@ fn wait_time(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "pattern": "^[0-9]+m?s$" })
 }
 
+fn late_prefix(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "pattern": "^late:" })
+}
+
 fn rows(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "integer", "minimum": 1, "maximum": PAGE_ROWS_MAX })
 }
@@ -53,7 +57,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         .query(&[
             parameter("status", "Only those in this state.", of::<Status>),
             parameter("execution", "Only those of this execution.", of::<ExecutionId>),
-            parameter("late", "Only unfinished ones of late operations whose id begins so; begins with `late:`.", of::<String>),
+            parameter("late", "Only unfinished ones of late operations whose id begins so, `late:` first.", late_prefix),
             ROUND_CURSOR,
             LIMIT,
         ])
@@ -106,14 +110,14 @@ pub(super) const OPERATIONS: &[Operation] = &[
         .takes(of::<NewFailure>)
         .gives(200, Body::Json(of::<Round>))
         .problems(&[Conflict, State]),
-    Operation::post("/v1/rounds/{id}/withdraw", "withdraw_round", Who::Agent, "The asker took a live round back: it \
-         ends as withdrawn, and its successor opens in the same transaction.")
-        .takes(of::<Withdrawal>)
-        .gives(200, Body::Json(of::<Round>))
-        .problems(&[Conflict, State]),
     Operation::post("/v1/rounds/{id}/fail_recovery", "fail_recovery", Who::Agent, "Ends an unfinished round whose \
          holder is gone: its lease has run out, and this was its token.")
         .takes(of::<ExpectedToken>)
+        .gives(200, Body::Json(of::<Round>))
+        .problems(&[Conflict, State]),
+    Operation::post("/v1/rounds/{id}/withdraw", "withdraw_round", Who::Agent, "Ends a live round whose asker took it \
+         back, and opens its successor in the same transaction. A repeat finds the successor.")
+        .takes(of::<Withdrawal>)
         .gives(200, Body::Json(of::<Round>))
         .problems(&[Conflict, State]),
     Operation::post("/v1/workers", "add_worker", Who::Agent, "A name under which one process holds rounds and renews \

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sayso::{ClaimOf, Desk, Error, Outcome, Status, Step};
+use sayso::{Ask, ClaimOf, Desk, Error, LATE_PREFIX, Outcome, Status, Step};
 use sayso_core::round::Delivery;
 use sayso_http::client::Client;
 
@@ -26,7 +26,7 @@ async fn a_lost_answer_neither_asks_twice_nor_loses_a_lease() {
     rig.answer(round).await;
     rig.answer(resumable).await;
     proxy.lose("/claim");
-    let claimed = client.claim(resumable, ClaimOf::default(), None).await.unwrap().fence.unwrap();
+    let claimed = client.claim(resumable, ClaimOf::default(), None).await.unwrap().fence;
     for (round, fence) in [(round, fence), (resumable, claimed)] {
         proxy.lose("/start_delivery");
         client.start(round, fence.clone()).await.unwrap();
@@ -41,6 +41,20 @@ async fn a_lost_answer_neither_asks_twice_nor_loses_a_lease() {
     let events = rig.sayso.events_after(rig.sayso.person(), 0).await.unwrap();
     let resolved = events.iter().filter(|event| event.event.body.name() == "resolved");
     assert_eq!(resolved.count(), 2, "each delivery was stored once");
+}
+
+#[tokio::test]
+async fn a_lost_withdrawal_finds_its_successor() {
+    let rig = Rig::new().await;
+    let proxy = Proxy::before(rig.address).await;
+    let client = Client::connect(rig.options(proxy.address)).await.unwrap();
+    let opened = client.open(ask(Delivery::Live), None).await.unwrap();
+    let (round, fence) = (opened.round.round_id, opened.fence.unwrap());
+    let operation = Some(format!("{LATE_PREFIX}call:question"));
+    let successor = Ask { logical_operation_id: operation, suggestion_of: Some(round), ..ask(Delivery::Resumable) };
+    proxy.lose("/withdraw");
+    let late = client.withdraw(round, fence, successor).await.unwrap();
+    assert_eq!((late.suggestion_of, rig.rounds().await), (Some(round), 2));
 }
 
 #[tokio::test]

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use sayso::{
-    ClaimOf, Desk, Error, Evidence, ExecutionId, Failure, Fence, FenceToken, Json, Outcome, Principal, RoundId, Status,
-    Step,
+    Ask, ClaimOf, Desk, Error, Evidence, ExecutionId, Failure, Fence, FenceToken, Json, LATE_PREFIX, Outcome,
+    Principal, RoundId, Status, Step,
 };
 use sayso_core::round::Delivery;
 
@@ -57,7 +57,7 @@ async fn a_resumable_round_is_claimed_or_collected(rig: &Rig, desk: &dyn Desk) {
     assert!(matches!(desk.claim(round, ClaimOf::default(), None).await, Err(Error::State { .. })));
     assert_eq!(desk.collect(round, "once", Duration::from_millis(1)).await.unwrap_err(), Error::Timeout);
     rig.answer(round).await;
-    let fence = desk.claim(round, ClaimOf::default(), None).await.unwrap().fence.unwrap();
+    let fence = desk.claim(round, ClaimOf::default(), None).await.unwrap().fence;
     assert!(matches!(desk.claim(round, ClaimOf::default(), None).await, Err(Error::Conflict { .. })), "it is held");
     desk.start(round, fence.clone()).await.unwrap();
     rig.clock.advance_ms(60_000);
@@ -120,6 +120,26 @@ async fn rounds_fail_and_executions_end(rig: &Rig, desk: &dyn Desk) {
     assert_eq!(failed.failure.unwrap().code, Failure::RECOVERY_UNAVAILABLE);
 }
 
+async fn a_question_taken_back_goes_on_as_a_late_one(rig: &Rig, desk: &dyn Desk) {
+    let (round, _, fence) = live(desk).await;
+    let operation = format!("{LATE_PREFIX}a&b:c");
+    let successor =
+        Ask { logical_operation_id: Some(operation.clone()), suggestion_of: Some(round), ..ask(Delivery::Resumable) };
+    let foreign = Fence { token: FenceToken(7), ..fence.clone() };
+    assert!(matches!(desk.withdraw(round, foreign, successor.clone()).await, Err(Error::Conflict { .. })));
+    let late = desk.withdraw(round, fence.clone(), successor.clone()).await.unwrap();
+    assert_eq!((late.status, late.suggestion_of), (Status::Pending, Some(round)));
+    assert_eq!(desk.withdraw(round, fence, successor).await.unwrap().round_id, late.round_id, "a repeat");
+    assert_eq!(rig.round(round).await.failure.unwrap().code, Failure::WITHDRAWN);
+    for (prefix, found) in [(operation.as_str(), 1), ("late:a&", 1), ("late:b", 0)] {
+        let rounds: Vec<_> = desk.late(prefix).await.unwrap();
+        assert_eq!(rounds.len(), found, "{prefix}");
+    }
+    rig.answer(late.round_id).await;
+    desk.collect(late.round_id, "once", Duration::ZERO).await.unwrap();
+    assert!(desk.late(&operation).await.unwrap().is_empty(), "finished");
+}
+
 async fn what_is_wrong_is_told_with_its_fields(desk: &dyn Desk) {
     let nothing = sayso::Ask::default();
     let refused = desk.open(nothing, None).await.unwrap_err();
@@ -141,6 +161,7 @@ async fn walk(rig: &Rig, desk: &dyn Desk) {
     a_live_round_is_delivered(rig, desk).await;
     a_resumable_round_is_claimed_or_collected(rig, desk).await;
     rounds_fail_and_executions_end(rig, desk).await;
+    a_question_taken_back_goes_on_as_a_late_one(rig, desk).await;
     what_is_wrong_is_told_with_its_fields(desk).await;
     desk.leave().await.unwrap();
 }
