@@ -2,7 +2,12 @@
 //!
 //! The reference works on the tree itself and knows no positions: it takes a question away from a plan and keeps every
 //! plan that may be left (Antimirov's partial derivatives).
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test stops at what it did not expect")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test stops at what it did not expect"
+)]
 
 use proptest::prelude::*;
 use sayso::plan::{self, Elicitation, PlanError, Run, expect_form, expect_url, maybe_form, maybe_url};
@@ -230,7 +235,8 @@ fn rounds(tree: &Tree, steps: &[(usize, Round)]) -> Vec<Round> {
     let all: Vec<Round> = single.into_iter().chain(double).collect();
     let (mut left, mut rounds) = (vec![tree.clone()], Vec::new());
     for (way, random) in steps {
-        let fitting: Vec<_> = all.iter().filter(|round| left.iter().any(|tree| !tree.without(round).is_empty())).collect();
+        let fitting: Vec<_> =
+            all.iter().filter(|round| left.iter().any(|tree| !tree.without(round).is_empty())).collect();
         let round = if *way == 0 || fitting.is_empty() { random.clone() } else { fitting[way % fitting.len()].clone() };
         left = left.iter().flat_map(|tree| tree.without(&round)).map(|(_, tree)| tree).collect();
         rounds.push(round);

@@ -165,7 +165,9 @@ impl Session {
         };
         match started {
             Ok(handed) => {
-                self.upstream.send(jsonrpc::result(&upstream_id, &elicit_result(handed.responses.get(REQUEST_KEY)))).await;
+                self.upstream
+                    .send(jsonrpc::result(&upstream_id, &elicit_result(handed.responses.get(REQUEST_KEY))))
+                    .await;
                 if let Some(ask) = self.asks.get_mut(&number) {
                     ask.answered = true;
                     if ask.own_execution.is_some() {

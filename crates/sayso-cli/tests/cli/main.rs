@@ -12,6 +12,7 @@ mod credentials;
 mod folder;
 mod forms;
 mod pages;
+mod plans;
 mod serving;
 mod terminal;
 mod watching;

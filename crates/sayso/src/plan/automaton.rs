@@ -18,8 +18,7 @@ pub(super) struct Position {
 impl Position {
     /// Whether this round, all of it, is what is expected here.
     pub fn takes(&self, round: &[Elicitation]) -> bool {
-        round.len() == self.leaves.len()
-            && self.leaves.iter().all(|leaf| round.iter().any(|came| leaf.takes(came)))
+        round.len() == self.leaves.len() && self.leaves.iter().all(|leaf| round.iter().any(|came| leaf.takes(came)))
     }
 
     pub fn is_required(&self) -> bool {

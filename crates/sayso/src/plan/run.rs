@@ -100,9 +100,8 @@ fn described<'a>(positions: impl IntoIterator<Item = (usize, &'a Position)>) -> 
 /// The answers of a position, checked as those of a person are.
 fn checked(round: &[Elicitation], position: &Position) -> Result<Keyed<Response>, PlanError> {
     let requests = Keyed(round.iter().map(|came| (came.key.clone(), came.request.clone())).collect());
-    let requests = requests
-        .check()
-        .map_err(|error| PlanError::Unaskable { came: named(round), detail: error.to_string() })?;
+    let requests =
+        requests.check().map_err(|error| PlanError::Unaskable { came: named(round), detail: error.to_string() })?;
     let submitted = position.leaves.iter().map(|leaf| (leaf.key().to_owned(), leaf.answer.clone())).collect();
     match response::check(&requests, &responses_from_wire(&Keyed(submitted))) {
         Ok(checked) => Ok(responses_to_wire(&checked.effective)),
