@@ -59,7 +59,6 @@ struct OperationTable {
 struct Step {
     expect: Option<Mode>,
     maybe: Option<Mode>,
-    key: Option<String>,
     message: Option<String>,
     message_is: Option<String>,
     schema: Option<Spanned<toml::Table>>,
@@ -170,7 +169,7 @@ fn step(step: Spanned<Step>) -> Result<Plan, Fault> {
 impl Step {
     /// Whether there is anything that belongs to a single expectation.
     fn is_more(&self) -> bool {
-        let texts = [&self.key, &self.message, &self.message_is, &self.url];
+        let texts = [&self.message, &self.message_is, &self.url];
         texts.iter().any(|text| text.is_some())
             || self.schema.is_some()
             || self.schema_is.is_some()
@@ -204,13 +203,12 @@ fn answer(step: &mut Step, place: &Range<usize>) -> Result<Answer, Fault> {
 
 fn single(mut step: Step, place: Range<usize>, mode: Mode, is_required: bool) -> Result<Plan, Fault> {
     let answer = answer(&mut step, &place)?;
-    let key = step.key.take().unwrap_or_else(|| DEFAULT_KEY.to_owned());
     match mode {
         Mode::Form => {
             if step.url.is_some() {
                 return Err((place, "url belongs to a step that expects a URL".to_owned()));
             }
-            let mut expected = if is_required { plan::expect_form(key) } else { plan::maybe_form(key) };
+            let mut expected = if is_required { plan::expect_form(DEFAULT_KEY) } else { plan::maybe_form(DEFAULT_KEY) };
             expected = with_message(expected, &mut step, &place)?;
             expected = match (step.schema, step.schema_is) {
                 (Some(part), None) => expected.schema(json_object(part)?),
@@ -228,7 +226,7 @@ fn single(mut step: Step, place: Range<usize>, mode: Mode, is_required: bool) ->
             if step.schema.is_some() || step.schema_is.is_some() {
                 return Err((place, "a schema belongs to a step that expects a form".to_owned()));
             }
-            let mut expected = if is_required { plan::expect_url(key) } else { plan::maybe_url(key) };
+            let mut expected = if is_required { plan::expect_url(DEFAULT_KEY) } else { plan::maybe_url(DEFAULT_KEY) };
             expected = with_message(expected, &mut step, &place)?;
             if let Some(url) = step.url {
                 expected = expected.url(url);

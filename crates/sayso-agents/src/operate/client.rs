@@ -8,7 +8,7 @@ use sayso::plan::{PlanError, Run};
 
 use super::connection::{Answering, Connection};
 use super::error::OperateError;
-use super::operation::{Operation, Reply, Report};
+use super::operation::{Exchange, Operation, Reply, Report};
 use crate::jsonrpc::Launch;
 
 /// A client of one server. The server is started for the first operation and serves the next ones too, unless one was cut
@@ -30,38 +30,60 @@ impl Client {
     /// Runs one operation, answering by the plan.
     pub async fn run(&mut self, operation: &Operation, mut run: Run) -> Report {
         let mut report = Report::default();
-        let mut answering =
-            Answering { server_name: &self.name, operation, run: &mut run, exchanges: &mut report.exchanges };
-        let mut connection = match self.connection.take() {
-            Some(connection) => connection,
-            None => match Connection::open(&*self.launch) {
-                Ok(connection) => connection,
-                Err(error) => return Report { failures: vec![error], ..Report::default() },
-            },
-        };
-        let carried = carry_out(&mut connection, &mut answering, self.time_limit).await;
-        match carried {
+        match self.carry_out(operation, &mut run, &mut report.exchanges).await {
             Ok(reply) => {
-                self.connection = Some(connection);
                 report.failures.extend(run.finish().err().map(OperateError::Plan));
                 report.failures.extend(operation.judge(&reply));
                 report.reply = Some(reply);
             }
-            Err(OperateError::Ended(_)) => {
-                report.failures.push(OperateError::Ended(connection.server.ended().await));
-            }
-            Err(error) => {
-                connection.server.close().await;
-                let error = match error {
-                    OperateError::TimedOut { limit, .. } => {
-                        OperateError::TimedOut { limit, expected: run.finish().err() }
-                    }
-                    error => error,
-                };
-                report.failures.push(error);
-            }
+            Err(error) => report.failures.push(self.cut_short(error, &run).await),
         }
         report
+    }
+
+    /// Starts a server where there is none, makes sure that the tool is there, and carries the operation out.
+    async fn carry_out(
+        &mut self,
+        operation: &Operation,
+        run: &mut Run,
+        exchanges: &mut Vec<Exchange>,
+    ) -> Result<Reply, OperateError> {
+        let limit = self.time_limit;
+        let mut answering = Answering { server_name: &self.name, operation, run, exchanges };
+        // It stays in its place all the while: whoever drops this future can still end the server.
+        let connection = match &mut self.connection {
+            Some(connection) => connection,
+            none => none.insert(Connection::open(&*self.launch)?),
+        };
+        within(limit, async {
+            if !connection.is_initialized() {
+                connection.initialize(&mut answering).await?;
+            }
+            if operation.kind == OperationKind::Tool {
+                connection.find_tool(&operation.name, &mut answering).await?;
+            }
+            Ok(())
+        })
+        .await?;
+        let (method, params) = operation.request();
+        let answer = within(limit, connection.request(method, &params, &mut answering)).await?;
+        Ok(Reply::read(&answer))
+    }
+
+    /// Ends the server of an operation that came to no answer, and says the whole of why.
+    async fn cut_short(&mut self, error: OperateError, run: &Run) -> OperateError {
+        let Some(connection) = self.connection.take() else { return error };
+        match error {
+            OperateError::Ended(_) => OperateError::Ended(connection.server.ended().await),
+            OperateError::TimedOut { limit, .. } => {
+                connection.server.close().await;
+                OperateError::TimedOut { limit, expected: run.finish().err() }
+            }
+            error => {
+                connection.server.close().await;
+                error
+            }
+        }
     }
 
     /// Ends the server.
@@ -70,28 +92,6 @@ impl Client {
             connection.server.close().await;
         }
     }
-}
-
-/// Starts what is new, makes sure that the tool is there, and carries the operation out.
-async fn carry_out(
-    connection: &mut Connection,
-    answering: &mut Answering<'_>,
-    limit: Duration,
-) -> Result<Reply, OperateError> {
-    let operation = answering.operation;
-    within(limit, async {
-        if !connection.is_initialized() {
-            connection.initialize(answering).await?;
-        }
-        if operation.kind == OperationKind::Tool {
-            connection.find_tool(&operation.name, answering).await?;
-        }
-        Ok(())
-    })
-    .await?;
-    let (method, params) = operation.request();
-    let answer = within(limit, connection.request(method, &params, answering)).await?;
-    Ok(Reply::read(&answer))
 }
 
 async fn within<T>(limit: Duration, work: impl Future<Output = Result<T, OperateError>>) -> Result<T, OperateError> {

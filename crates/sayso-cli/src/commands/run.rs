@@ -120,7 +120,7 @@ fn line(operation: &Operation, report: &Report) -> String {
         };
         return format!("ok      {what}{answered}");
     }
-    let failures: Vec<_> = report.failures.iter().map(ToString::to_string).collect();
+    let failures: Vec<_> = report.failures.iter().map(|error| visible(&error.to_string()).into_owned()).collect();
     format!("FAILED  {what}: {}", failures.join("\n        and "))
 }
 

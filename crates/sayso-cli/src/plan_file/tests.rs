@@ -20,7 +20,7 @@ fn a_whole_file_is_read() {
 
         [[operation]]
         tool = "book"
-        arguments = { item = "kettle", count = 2, since = 2026-01-02, weights = [1.5] }
+        arguments = { since = 2026-01-02, n = 1.0, deep = { a = [true, 7] } }
         expect_text = "Booked"
         round_limit = 3
         [[operation.plan]]
@@ -28,33 +28,33 @@ fn a_whole_file_is_read() {
         url = "https://example.com/"
         accept = true
         [[operation.plan]]
+        optional = [{ expect = "form", decline = "no" }]
+        [[operation.plan]]
         one_of = [
             { expect = "form", message = "Where", schema = { type = "object" }, accept = { city = "Pune" } },
-            { optional = [{ expect = "form", key = "k", decline = "no" }], },
-            { sequence = [{ expect = "form", decline = true }, { expect = "form", cancel = true }] },
+            { sequence = [{ expect = "form", decline = true }, { expect = "url", cancel = true }] },
         ]
 
         [[operation]]
         resource = "demo://x"
         expect_error = true
         "#,
-    );
-    // An optional alternative is the one thing wrong with it.
-    let error = file.unwrap_err();
-    assert_eq!(
-        error,
-        "line 6: the plan is not valid: an alternative of one_of must expect something; put optional around one_of instead"
-    );
-
-    let file = read(&format!(
-        "{SERVER}[[operation]]\nprompt = \"p\"\narguments = {{ since = 2026-01-02, n = 1.0, deep = {{ a = [true] }} }}\n\
-         [[operation]]\nresource = \"demo://x\"\nexpect_error = true\n"
-    ))
+    )
     .unwrap();
-    assert_eq!((file.server.as_str(), file.command.as_slice()), ("server", &["server".to_owned()][..]));
-    let arguments = file.operations[0].0.arguments.as_ref().map(Json::canonical);
-    assert_eq!(arguments.as_deref(), Some(r#"{"deep":{"a":[true]},"n":1.0,"since":"2026-01-02"}"#));
-    assert!(file.operations[1].0.expect_error);
+    assert_eq!(
+        (file.server.as_str(), file.command.as_slice()),
+        ("shipping", &["npx", "shipping"].map(String::from)[..])
+    );
+    let [(book, run), (look, nothing)] = file.operations.as_slice() else { panic!("two operations") };
+    assert_eq!(
+        (book.kind, book.name.as_str(), book.expect_text.as_deref()),
+        (OperationKind::Tool, "book", Some("Booked"))
+    );
+    let arguments = book.arguments.as_ref().map(Json::canonical);
+    assert_eq!(arguments.as_deref(), Some(r#"{"deep":{"a":[true,7]},"n":1.0,"since":"2026-01-02"}"#));
+    let expected = "a form whose message contains \"Where\" whose schema contains {\"type\":\"object\"} or a form";
+    assert!(run.finish().unwrap_err().to_string().contains(expected));
+    assert_eq!((look.kind, look.expect_error, nothing.finish()), (OperationKind::Resource, true, Ok(())));
 }
 
 #[test]
