@@ -114,6 +114,10 @@ fn an_unfinished_plan_says_what_did_not_come() {
         "a form under the key b or consent to a URL under the key c was expected and did not come"
     );
     assert_eq!(follow(&plan, &[&[url("c")]]).unwrap(), ["c accept "]);
+    let begun = optional(sequence([expect_form("a").cancel(), expect_form("d").cancel()]));
+    let with_optional = sequence([begun, plan.clone()]);
+    assert_eq!(words(&with_optional, &[]), words(&plan, &[]), "what is optional is not missed");
+    assert!(words(&with_optional, &[&[form("d")]]).contains("expected was perhaps a form under the key a or "));
     assert_eq!(follow(&optional(plan), &[]).unwrap(), Vec::<String>::new());
 }
 

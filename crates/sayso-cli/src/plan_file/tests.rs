@@ -52,7 +52,8 @@ fn a_whole_file_is_read() {
     );
     let arguments = book.arguments.as_ref().map(Json::canonical);
     assert_eq!(arguments.as_deref(), Some(r#"{"deep":{"a":[true,7]},"n":1.0,"since":"2026-01-02"}"#));
-    let expected = "a form whose message contains \"Where\" whose schema contains {\"type\":\"object\"} or a form";
+    let expected =
+        "a form whose message contains \"Where\" whose schema contains {\"type\":\"object\"} or a form was expected";
     assert!(run.finish().unwrap_err().to_string().contains(expected));
     assert_eq!((look.kind, look.expect_error, nothing.finish()), (OperationKind::Resource, true, Ok(())));
 }

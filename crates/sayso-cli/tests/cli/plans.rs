@@ -1,7 +1,9 @@
 //! `sayso run`: plans against the sample server `shipping`, and against servers that misbehave.
 
-use std::io::Write as _;
-use std::process::{Command, Stdio};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::folder::Ended;
 
@@ -9,13 +11,17 @@ use crate::folder::Ended;
 const BOOK: &str = "[[operation]]\ntool = \"book_shipment\"\narguments = { item = \"kettle\" }\n";
 const STEP: &str = "[[operation.plan]]\n";
 
-/// Runs a plan from standard input, in an environment without a home or a data folder.
-fn run_plan(plan: &str, args: &[&str]) -> Ended {
+/// Starts a plan from standard input, in an environment without a home or a data folder.
+fn start_plan(plan: &str, args: &[&str]) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sayso"));
     command.args(["run", "--plan", "-"]).args(args).env_remove("HOME").env_remove("SAYSO_DATA");
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(plan.as_bytes()).unwrap();
-    let output = child.wait_with_output().unwrap();
+    child
+}
+
+fn run_plan(plan: &str, args: &[&str]) -> Ended {
+    let output = start_plan(plan, args).wait_with_output().unwrap();
     Ended {
         code: output.status.code().unwrap_or(-1),
         stdout: String::from_utf8(output.stdout).unwrap(),
@@ -30,9 +36,9 @@ fn run_shipping(operations: &str, args: &[&str]) -> Ended {
 }
 
 /// A server that is connected to and has the tool `t`; what it does when that is called is `script`, in the shell.
-fn run_script(script: &str, operations: &str, args: &[&str]) -> Ended {
+fn scripted(script: &str, operations: &str) -> String {
     let connect = r#"read l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}'; read l; read l; echo '{"jsonrpc":"2.0","id":2,"result":{"tools":[{"name":"t","inputSchema":{"type":"object"}}]}}'; read l"#;
-    run_plan(&format!("[server]\ncommand = [\"sh\", \"-c\", '''{connect}; {script}''']\n{operations}"), args)
+    format!("[server]\ncommand = [\"sh\", \"-c\", '''{connect}; {script}''']\n{operations}")
 }
 
 #[test]
@@ -135,9 +141,9 @@ fn an_operation_that_was_cut_short_does_not_disturb_the_next() {
 #[test]
 fn a_server_that_ends_or_never_answers_fails_the_operation() {
     let operation = format!("[[operation]]\ntool = \"t\"\n{STEP}expect = \"form\"\ncancel = true\n");
-    let exits = run_script("exit 3", &operation, &[]).expect_code(10);
+    let exits = run_plan(&scripted("exit 3", &operation), &[]).expect_code(10);
     assert!(exits.stdout.contains("the server ended before it answered: exit status: 3"), "{}", exits.stdout);
-    let waits = run_script("read l", &operation, &["--timeout", "0.5"]).expect_code(10);
+    let waits = run_plan(&scripted("read l", &operation), &["--timeout", "0.5"]).expect_code(10);
     let words = "no answer within 0.5 s; a form was expected and did not come";
     assert!(waits.stdout.contains(words), "{}", waits.stdout);
     let missing = run_plan(&format!("[server]\ncommand = [\"/no/such/server\"]\n{operation}"), &[]).expect_code(10);
@@ -147,7 +153,7 @@ fn a_server_that_ends_or_never_answers_fails_the_operation() {
 #[test]
 fn a_servers_ping_is_answered_and_its_other_requests_are_not_taken() {
     let script = r#"echo '{"jsonrpc":"2.0","id":"p","method":"ping"}'; read pong; echo '{"jsonrpc":"2.0","id":"r","method":"roots/list"}'; read roots; case "$pong$roots" in *'"result":{}'*-32601*) text=well;; *) text=badly;; esac; echo "{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"$text\"}]}}"; read l"#;
-    run_script(script, "[[operation]]\ntool = \"t\"\nexpect_text = \"well\"\n", &[]).expect_code(0);
+    run_plan(&scripted(script, "[[operation]]\ntool = \"t\"\nexpect_text = \"well\"\n"), &[]).expect_code(0);
 }
 
 #[test]
@@ -159,4 +165,19 @@ fn a_plan_file_that_is_not_valid_starts_nothing_and_names_the_line() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sayso"));
     let missing = command.args(["run", "--plan", "/no/such/plan.toml"]).output().unwrap();
     assert_eq!(missing.status.code(), Some(2));
+}
+
+#[test]
+fn an_interrupted_run_lets_its_server_leave() {
+    let operation = "[[operation]]\ntool = \"t\"\n";
+    let mut child = start_plan(&scripted("echo called >&2; read l; echo left >&2", operation), &[]);
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    stderr.read_line(&mut line).unwrap();
+    assert_eq!(line, "called\n");
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    let mut rest = String::new();
+    stderr.read_to_string(&mut rest).unwrap();
+    assert!(rest.starts_with("left\nerror[interrupted]"), "{rest}");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
 }

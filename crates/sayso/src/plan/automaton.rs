@@ -1,6 +1,6 @@
 //! A plan as positions that can follow each other (Glushkov's construction): one a question or round, none passed twice.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use sayso_core::limits::{PLAN_DEPTH_MAX, PLAN_EXPECTATIONS_MAX};
 
@@ -21,43 +21,50 @@ impl Position {
         round.len() == self.leaves.len() && self.leaves.iter().all(|leaf| round.iter().any(|came| leaf.takes(came)))
     }
 
-    pub fn is_required(&self) -> bool {
-        self.leaves.iter().all(|leaf| leaf.is_required)
-    }
-
     /// The same text for the same answers, in whatever order a round lists its keys.
     pub fn answers(&self) -> BTreeSet<(&str, String)> {
         self.leaves.iter().map(|leaf| (leaf.key(), answer_fingerprint(&leaf.answer))).collect()
     }
 
     pub fn described(&self) -> String {
-        self.joined("a round of ", ToString::to_string)
+        self.joined(Leaf::described)
     }
 
     pub fn described_with_answer(&self) -> String {
-        self.joined("a round of ", |leaf| format!("{leaf} ({})", leaf.answer_words()))
+        self.joined(|leaf| format!("{} ({})", leaf.described(), leaf.answer_words()))
     }
 
-    fn joined(&self, several: &str, words: impl Fn(&Leaf) -> String) -> String {
+    fn joined(&self, words: impl Fn(&Leaf) -> String) -> String {
         let names: Vec<_> = self.leaves.iter().map(words).collect();
-        if names.len() > 1 { format!("{several}{}", names.join(" and ")) } else { names.concat() }
+        if names.len() > 1 { format!("a round of {}", names.join(" and ")) } else { names.concat() }
     }
 }
+
+/// Where one can go next, and whether the plan also goes on without it: it may come, or an optional part begins with it.
+type Next = BTreeMap<usize, bool>;
 
 /// The positions, and where one may begin, go on and end.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Automaton {
     positions: Vec<Position>,
-    follow: Vec<BTreeSet<usize>>,
-    first: BTreeSet<usize>,
+    follow: Vec<Next>,
+    first: Next,
     last: BTreeSet<usize>,
     is_nullable: bool,
+}
+
+/// A position that may come next.
+#[derive(Clone, Copy)]
+pub(super) struct Candidate<'a> {
+    pub at: usize,
+    pub position: &'a Position,
+    pub is_skippable: bool,
 }
 
 /// A part of a plan: where it can begin, where it can end, and whether it can be passed over.
 #[derive(Default)]
 struct Fragment {
-    first: BTreeSet<usize>,
+    first: Next,
     last: BTreeSet<usize>,
     is_nullable: bool,
 }
@@ -71,12 +78,17 @@ impl Automaton {
     }
 
     /// What may come after what has come: the positions of the last round, none at the beginning.
-    pub fn next(&self, reached: Option<&BTreeSet<usize>>) -> Vec<(usize, &Position)> {
-        let next = match reached {
-            None => self.first.clone(),
-            Some(reached) => reached.iter().filter_map(|at| self.follow.get(*at)).flatten().copied().collect(),
+    pub fn next(&self, reached: Option<&BTreeSet<usize>>) -> Vec<Candidate<'_>> {
+        let from: Vec<&Next> = match reached {
+            None => vec![&self.first],
+            Some(reached) => reached.iter().filter_map(|at| self.follow.get(*at)).collect(),
         };
-        next.into_iter().filter_map(|at| Some((at, self.positions.get(at)?))).collect()
+        let mut merged = Next::new();
+        for (at, is_skippable) in from.into_iter().flatten() {
+            *merged.entry(*at).or_insert(true) &= is_skippable;
+        }
+        let candidate = |(at, is_skippable)| Some(Candidate { at, position: self.positions.get(at)?, is_skippable });
+        merged.into_iter().filter_map(candidate).collect()
     }
 
     /// Whether the plan may end here.
@@ -91,7 +103,11 @@ impl Automaton {
         match &plan.0 {
             Node::Nothing => Ok(Fragment { is_nullable: true, ..Fragment::default() }),
             Node::Leaf(leaf) => self.position(vec![leaf.clone()]),
-            Node::Optional(part) => Ok(Fragment { is_nullable: true, ..self.part(part, depth + 1)? }),
+            Node::Optional(part) => {
+                let part = self.part(part, depth + 1)?;
+                let first = part.first.into_keys().map(|at| (at, true)).collect();
+                Ok(Fragment { first, last: part.last, is_nullable: true })
+            }
             Node::Sequence(parts) => {
                 at_least_two("sequence", parts)?;
                 let mut whole = Fragment { is_nullable: true, ..Fragment::default() };
@@ -120,11 +136,10 @@ impl Automaton {
             return Err(Malformed::TooLarge(format!("{PLAN_EXPECTATIONS_MAX} expectations")));
         }
         let at = self.positions.len();
-        let position = Position { leaves };
-        let is_nullable = !position.is_required();
-        self.positions.push(position);
-        self.follow.push(BTreeSet::new());
-        Ok(Fragment { first: [at].into(), last: [at].into(), is_nullable })
+        let is_nullable = leaves.iter().any(|leaf| !leaf.is_required);
+        self.positions.push(Position { leaves });
+        self.follow.push(Next::new());
+        Ok(Fragment { first: [(at, is_nullable)].into(), last: [at].into(), is_nullable })
     }
 
     /// One part after the other: wherever the first can end, the second can begin.

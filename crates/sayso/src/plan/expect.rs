@@ -202,6 +202,11 @@ impl Leaf {
         format!("{required} {kind:?} {key:?} {message:?} {schema:?} {url:?} {server:?} {operation:?} {answer:?}")
     }
 
+    /// What it takes, as a sentence names it.
+    pub fn described(&self) -> String {
+        self.matcher.to_string()
+    }
+
     /// The answer as a sentence tells it. The values are the plan's own.
     pub fn answer_words(&self) -> String {
         let Response { action, content, reason } = &self.answer;
@@ -215,13 +220,10 @@ impl Leaf {
     }
 }
 
-/// As a sentence names it, without the answer.
-impl fmt::Display for Leaf {
+/// As a sentence names it.
+impl fmt::Display for Matcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Matcher { kind, key, message, schema, url, server, operation } = &self.matcher;
-        if !self.is_required {
-            f.write_str("perhaps ")?;
-        }
+        let Self { kind, key, message, schema, url, server, operation } = self;
         f.write_str(if *kind == RequestKind::Url { "consent to a URL" } else { "a form" })?;
         if key != DEFAULT_KEY {
             write!(f, " under the key {key}")?;

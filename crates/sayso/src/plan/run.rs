@@ -8,7 +8,7 @@ use sayso_core::limits::ROUND_LIMIT_DEFAULT;
 use sayso_core::response;
 use sayso_core::wire::{Keyed, Response, responses_from_wire, responses_to_wire};
 
-use super::automaton::{Automaton, Position};
+use super::automaton::{Automaton, Candidate, Position};
 use super::elicitation::{Elicitation, named};
 use super::error::PlanError;
 use super::tree::Plan;
@@ -64,7 +64,7 @@ impl Run {
             return Ok(());
         }
         let next = self.automaton.next(self.reached.as_ref());
-        let expected = described(next.into_iter().filter(|(_, position)| position.is_required()));
+        let expected = described(next.into_iter().filter(|candidate| !candidate.is_skippable));
         Err(PlanError::Unfinished { expected })
     }
 
@@ -73,23 +73,23 @@ impl Run {
             return Err(PlanError::RoundLimit(self.round_limit));
         }
         let next = self.automaton.next(self.reached.as_ref());
-        let fitting: Vec<_> = next.iter().copied().filter(|(_, position)| position.takes(round)).collect();
-        let Some((_, first)) = fitting.first() else {
+        let fitting: Vec<_> = next.iter().filter(|candidate| candidate.position.takes(round)).collect();
+        let Some(first) = fitting.first().map(|candidate| candidate.position) else {
             return Err(PlanError::Unexpected { came: named(round), expected: described(next) });
         };
-        if let Some((_, other)) = fitting.iter().find(|(_, position)| position.answers() != first.answers()) {
-            let (first, second) = (first.described_with_answer(), other.described_with_answer());
+        if let Some(other) = fitting.iter().find(|other| other.position.answers() != first.answers()) {
+            let (first, second) = (first.described_with_answer(), other.position.described_with_answer());
             return Err(PlanError::Ambiguous { came: named(round), first, second });
         }
         let answers = checked(round, first)?;
-        Ok((fitting.iter().map(|(at, _)| *at).collect(), answers))
+        Ok((fitting.iter().map(|candidate| candidate.at).collect(), answers))
     }
 }
 
-fn described<'a>(positions: impl IntoIterator<Item = (usize, &'a Position)>) -> Vec<String> {
+fn described<'a>(candidates: impl IntoIterator<Item = Candidate<'a>>) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
-    for (_, position) in positions {
-        let described = position.described();
+    for Candidate { position, is_skippable, .. } in candidates {
+        let described = format!("{}{}", if is_skippable { "perhaps " } else { "" }, position.described());
         if !words.contains(&described) {
             words.push(described);
         }

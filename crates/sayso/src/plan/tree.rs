@@ -80,7 +80,8 @@ impl Plan {
         let all = |parts: &[Self]| parts.iter().map(Self::described).collect::<Vec<_>>().join(", ");
         match &self.0 {
             Node::Nothing => "nothing".to_owned(),
-            Node::Leaf(leaf) => leaf.to_string(),
+            Node::Leaf(leaf) if leaf.is_required => leaf.described(),
+            Node::Leaf(leaf) => format!("perhaps {}", leaf.described()),
             Node::Sequence(parts) => format!("a sequence of {}", all(parts)),
             Node::Optional(part) => format!("optionally {}", part.described()),
             Node::OneOf(parts) => format!("one of {}", all(parts)),
