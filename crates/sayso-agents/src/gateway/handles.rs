@@ -201,7 +201,8 @@ impl Session {
         steps.extend(self.end_shared_asks(number));
         if let Some(execution) = call.execution {
             steps.push(finished(execution, message));
-            if !(call.goes_on_late && is_error(message)) {
+            // A call whose question goes on without it has no answer for the next one, whatever its server says.
+            if !call.goes_on_late {
                 self.stored.keep(call.key.clone(), execution, call.was_parked);
             }
         }

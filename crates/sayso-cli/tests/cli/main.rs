@@ -13,6 +13,8 @@ mod folder;
 mod forms;
 mod pages;
 mod plans;
+mod remote;
+mod server;
 mod serving;
 mod terminal;
 mod watching;
