@@ -1,5 +1,5 @@
 //! Where agents come in. The gateway is an MCP server in front of another: it stores what the upstream asks, waits for a
-//! person, and hands the answer over.
+//! person, and hands the answer over. Direct operations call a server themselves, with a scripted plan in the person's place.
 //!
 //! This crate speaks the dialects of agents and must never know HTML or SQL. Its folders do not see each other, `jsonrpc`
 //! apart. A foreign message is kept as the text it came in, beside a narrow view of the members that are read; a change
@@ -7,3 +7,4 @@
 
 pub mod gateway;
 pub mod jsonrpc;
+pub mod operate;

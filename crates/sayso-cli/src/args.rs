@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand};
 
-use crate::commands::{answer, demo, gateway, list, login, serve, show, token, watch};
+use crate::commands::{answer, demo, gateway, list, login, run, serve, show, token, watch};
 use crate::exit;
 
 /// Durable human input for AI agents: agents ask, a person answers, once, and it survives restarts.
@@ -50,6 +50,8 @@ pub enum Command {
     Demo(demo::DemoArgs),
     /// Stand in front of an MCP server, so that a person answers what it asks
     Gateway(gateway::GatewayArgs),
+    /// Test what an MCP server asks: run operations, answered by a scripted plan
+    Run(run::RunArgs),
     /// Start the inbox and the HTTP API over the data folder
     Serve(serve::ServeArgs),
     /// Print a one-time link to the inbox
@@ -72,6 +74,7 @@ impl Command {
         match self {
             Self::Demo(args) => args.json,
             Self::Gateway(_) => false,
+            Self::Run(args) => args.json,
             Self::Serve(args) => args.json,
             Self::Login(args) => args.json,
             Self::Token(args) => args.is_json(),

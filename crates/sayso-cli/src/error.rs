@@ -42,6 +42,14 @@ pub enum CommandError {
         /// What is wrong with it.
         problem: String,
     },
+    /// A plan was run and did not hold; what was wrong has been printed as the command's result.
+    #[error("{failed} of {total} operations did not pass")]
+    NotPassed {
+        /// How many.
+        failed: usize,
+        /// Of how many.
+        total: usize,
+    },
     /// The person left the form.
     #[error("interrupted; nothing was sent and the round is as it was")]
     Interrupted,
@@ -83,6 +91,7 @@ impl CommandError {
             Self::Refused { error, .. } | Self::Advised { error, .. } => Exit::of(error),
             Self::Usage { .. } => Exit::Usage,
             Self::TokenFile { .. } => Exit::Credential,
+            Self::NotPassed { .. } => Exit::NotPassed,
             Self::Interrupted | Self::Stopped => Exit::Interrupted,
             Self::Terminal(_) => Exit::Unavailable,
             // Whoever closes a pipe early, as `head` does, has what they wanted.
@@ -104,9 +113,12 @@ impl CommandError {
                 let unauthenticated = Error::Unauthenticated("the token file cannot be used");
                 Problem { detail: self.to_string(), ..Problem::new(&unauthenticated, None) }
             }
-            Self::Interrupted | Self::Stopped | Self::Terminal(_) | Self::Output(_) | Self::Runtime(_) => {
-                Problem::new(&Error::Unavailable(self.to_string()), None)
-            }
+            Self::NotPassed { .. }
+            | Self::Interrupted
+            | Self::Stopped
+            | Self::Terminal(_)
+            | Self::Output(_)
+            | Self::Runtime(_) => Problem::new(&Error::Unavailable(self.to_string()), None),
         }
     }
 
@@ -124,6 +136,7 @@ impl CommandError {
             Self::TokenFile { .. } => {
                 "name a file that holds the token alone and that only you can read: chmod 600 FILE".to_owned()
             }
+            Self::NotPassed { .. } => "docs/plans.md says how a plan is matched".to_owned(),
             Self::Interrupted | Self::Stopped => "run the same command to start again".to_owned(),
             Self::Terminal(_) => "answer with --field, --text or --json instead".to_owned(),
             Self::Output(_) | Self::Runtime(_) => "look at the disk, the pipe or the limits of this account".to_owned(),

@@ -29,13 +29,15 @@ pub enum Exit {
     Unavailable = 8,
     /// The wait ended first; the round goes on.
     Timeout = 9,
+    /// A plan was run, and not every operation passed.
+    NotPassed = 10,
     /// The person left before anything was sent.
     Interrupted = 130,
 }
 
 impl Exit {
     /// Every code, in order.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Done,
         Self::Unexpected,
         Self::Usage,
@@ -46,6 +48,7 @@ impl Exit {
         Self::NotFound,
         Self::Unavailable,
         Self::Timeout,
+        Self::NotPassed,
         Self::Interrupted,
     ];
 
@@ -62,6 +65,7 @@ impl Exit {
             Self::NotFound => "no such round, token or data folder",
             Self::Unavailable => "the store, a file or an address cannot be used now",
             Self::Timeout => "the wait ended first; the round goes on",
+            Self::NotPassed => "a plan was run, and not every operation passed",
             Self::Interrupted => "interrupted; nothing was sent",
         }
     }

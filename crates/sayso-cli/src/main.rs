@@ -11,6 +11,7 @@ mod demo;
 mod error;
 mod exit;
 mod output;
+mod plan_file;
 mod render;
 mod session;
 mod stop;

@@ -35,6 +35,13 @@ pub fn error(error: &CommandError, json: bool) {
     if matches!(error, CommandError::Output(broken) if broken.kind() == io::ErrorKind::BrokenPipe) {
         return;
     }
+    if matches!(error, CommandError::NotPassed { .. }) {
+        // The result on standard output says it all; a person is told once more at the end.
+        if !json {
+            note(&error.to_string());
+        }
+        return;
+    }
     let problem = error.problem();
     if json {
         note(&serde_json::to_string(&problem).unwrap_or_default());

@@ -26,6 +26,10 @@ pub const RESULT_BYTES_MAX: usize = 16 * 1024 * 1024;
 pub const ROUND_LIMIT_DEFAULT: u32 = 10;
 /// The most an asker may set that limit to.
 pub const ROUND_LIMIT_MAX: u32 = 1000;
+/// Expectations of one scripted plan: as many as an operation may ask rounds.
+pub const PLAN_EXPECTATIONS_MAX: usize = ROUND_LIMIT_MAX as usize;
+/// Levels of a scripted plan: what is deeper was made by a program, and every walk over it may recurse this deep.
+pub const PLAN_DEPTH_MAX: usize = 64;
 /// How long a worker's word that it lives is good for, in milliseconds.
 pub const LEASE_MS: i64 = 30_000;
 /// How often a living worker renews it, in milliseconds: two renewals may be lost.

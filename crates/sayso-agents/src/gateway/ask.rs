@@ -2,16 +2,15 @@
 
 use std::time::Duration;
 
-use sayso::wire::{Keyed, Request, RequestKind, Response};
-use sayso::{Ask as NewRound, Error, Failure, Json, Outcome, RoundId, Status, Step, words};
+use sayso::wire::Request;
+use sayso::{Ask as NewRound, Error, Failure, Outcome, RoundId, Status, Step, words};
 use sayso_core::limits;
-use sayso_core::response::Action;
 use sayso_core::round::Delivery;
 
 use super::call::{Ask, Pending};
 use super::session::{Event, Session};
 use super::timers::{Due, HEARTBEAT, TRY_AGAIN};
-use crate::jsonrpc::{self, INTERNAL_ERROR, INVALID_PARAMS, Message};
+use crate::jsonrpc::{self, INTERNAL_ERROR, INVALID_PARAMS, Message, elicit_result, read_elicitation};
 
 /// The key of the one request in a round of ours.
 pub(super) const REQUEST_KEY: &str = "elicitation";
@@ -26,7 +25,7 @@ impl Session {
             self.upstream.send(jsonrpc::error(upstream_id, INTERNAL_ERROR, &words, None)).await;
             return;
         }
-        let request = match read_request(message) {
+        let request = match read_elicitation(message) {
             Ok(request) => request,
             Err(words) => {
                 self.upstream.send(jsonrpc::error(upstream_id, INVALID_PARAMS, &words, None)).await;
@@ -168,7 +167,9 @@ impl Session {
         };
         match started {
             Ok(handed) => {
-                self.upstream.send(jsonrpc::result(&upstream_id, &elicit_result(&handed.responses))).await;
+                self.upstream
+                    .send(jsonrpc::result(&upstream_id, &elicit_result(handed.responses.get(REQUEST_KEY))))
+                    .await;
                 if let Some(ask) = self.asks.get_mut(&number) {
                     ask.answered = true;
                     if ask.own_execution.is_some() {
@@ -269,24 +270,6 @@ impl Session {
     }
 }
 
-fn read_request(message: &Message) -> Result<Request, String> {
-    let text = message.string_param("message").ok_or("params.message must be a text")?;
-    match message.string_param("mode").as_deref() {
-        None | Some("form") => {
-            let schema = message.param("requestedSchema").ok_or("params.requestedSchema is required")?;
-            let json = |text: &str| Json::parse(text).map_err(|error| error.to_string());
-            let meta = message.param("_meta").map(json).transpose()?;
-            Ok(Request { meta, ..Request::form(text, json(schema)?) })
-        }
-        Some("url") => {
-            let url = message.string_param("url").ok_or("params.url must be a text")?;
-            let elicitation_id = message.string_param("elicitationId");
-            Ok(Request { message: Some(text), url: Some(url), elicitation_id, ..Request::empty(RequestKind::Url) })
-        }
-        Some(_) => Err("params.mode must be form or url".to_owned()),
-    }
-}
-
 /// An error's data: the stable code, as every other surface says it.
 fn coded(code: &str) -> String {
     serde_json::json!({"code": code}).to_string()
@@ -298,19 +281,4 @@ fn refusal(error: &Error) -> (i64, String) {
         Error::RoundLimit(_) => (INTERNAL_ERROR, error.to_string()),
         _ => (INTERNAL_ERROR, words::QUESTION_UNAVAILABLE.to_owned()),
     }
-}
-
-/// The person's answer as MCP has it. A decline's reason, for which MCP has no place, goes under a key of ours.
-fn elicit_result(responses: &Keyed<Response>) -> String {
-    let Some(response) = responses.get(REQUEST_KEY) else { return r#"{"action":"cancel"}"#.to_owned() };
-    let mut members = vec![format!(r#""action":"{}""#, response.action.as_str())];
-    if response.action == Action::Accept
-        && let Some(content) = &response.content
-    {
-        members.push(format!(r#""content":{}"#, content.as_str()));
-    }
-    if let Some(reason) = &response.reason {
-        members.push(format!(r#""_meta":{{"dev.sayso/reason":{}}}"#, Json::from_text(reason).as_str()));
-    }
-    format!("{{{}}}", members.join(","))
 }

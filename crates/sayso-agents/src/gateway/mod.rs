@@ -20,6 +20,6 @@ mod stored;
 mod timers;
 mod upstream;
 
+pub use crate::jsonrpc::{Launch, Launched, Program};
 pub use options::{GatewayExit, GatewayOptions, GatewayReport, Hold, Replay};
 pub use session::run;
-pub use upstream::{Launch, Launched, Program};

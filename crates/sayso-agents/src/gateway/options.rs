@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::upstream::Launch;
+use crate::jsonrpc::Launch;
 
 /// How long a tool call is held before its pending result ends the client's request, counted from its arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,70 +1,18 @@
 //! The upstream: started, read line by line, and started again when it has crashed.
 
 use std::collections::VecDeque;
-use std::ffi::OsString;
-use std::process::Stdio;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process_group};
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::options::GatewayOptions;
 use super::session::Event;
-use crate::jsonrpc::{Line, LineReader, Outgoing};
+use crate::jsonrpc::{Line, Running};
 
 /// Starts in a row before the upstream is given up, and the time in which they count.
 const STARTS_MAX: usize = 5;
 const STARTS_WITHIN: Duration = Duration::from_secs(60);
-/// How long an upstream whose input was closed may take to leave before it is told to. With what follows this is less
-/// than the 2 seconds that the official clients give us after SIGTERM, so that nobody is left behind.
-const LEAVE_WITHIN: Duration = Duration::from_secs(1);
-/// How long one that was told to leave may take before it is killed.
-const TERMINATE_WITHIN: Duration = Duration::from_millis(500);
-
-/// An upstream that has just been started.
-pub struct Launched {
-    /// Where it reads.
-    pub input: Box<dyn AsyncWrite + Send + Unpin>,
-    /// Where it writes.
-    pub output: Box<dyn AsyncRead + Send + Unpin>,
-    /// Its process, if it is one of ours.
-    pub process: Option<Child>,
-}
-
-/// Starts an upstream, as often as it is needed.
-pub trait Launch: Send + Sync + std::fmt::Debug {
-    /// Starts it. The error is a sentence for whoever asked.
-    fn launch(&self) -> Result<Launched, String>;
-}
-
-/// A program that speaks MCP on its standard input and output; what it prints beside that goes to our standard error.
-#[derive(Debug, Clone)]
-pub struct Program(pub Vec<OsString>);
-
-impl Launch for Program {
-    fn launch(&self) -> Result<Launched, String> {
-        let (program, arguments) = self.0.split_first().ok_or("no upstream command was given")?;
-        let mut child = Command::new(program)
-            .args(arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::inherit())
-            // A Ctrl-C at the terminal is for us: the upstream leaves when its input is closed.
-            .process_group(0)
-            .kill_on_drop(true)
-            .spawn()
-            .map_err(|error| format!("{} cannot be started: {error}", program.display()))?;
-        match (child.stdin.take(), child.stdout.take()) {
-            (Some(input), Some(output)) => {
-                Ok(Launched { input: Box::new(input), output: Box::new(output), process: Some(child) })
-            }
-            _ => Err("the upstream has no pipes".to_owned()),
-        }
-    }
-}
 
 /// The upstream, running or not.
 #[derive(Default)]
@@ -73,11 +21,6 @@ pub(super) struct Upstream {
     starts: VecDeque<Instant>,
     /// Counts the processes, so that the words of a dead one are not taken for those of the living.
     pub generation: u32,
-}
-
-struct Running {
-    input: Outgoing,
-    process: Option<Child>,
 }
 
 impl Upstream {
@@ -93,11 +36,10 @@ impl Upstream {
             return Err(format!("the server {} crashed {STARTS_MAX} times within a minute", options.name));
         }
         self.starts.push_back(now);
-        let Launched { input, output, process } = options.upstream.launch()?;
+        let (running, mut lines) = options.upstream.launch()?.speak();
         self.generation += 1;
         let (generation, events) = (self.generation, events.clone());
         tokio::spawn(async move {
-            let mut lines = LineReader::new(output);
             loop {
                 let line = lines.next().await;
                 let is_last = !matches!(line, Line::Text(_));
@@ -106,65 +48,29 @@ impl Upstream {
                 }
             }
         });
-        self.running = Some(Running { input: Outgoing::start(input), process });
+        self.running = Some(running);
         Ok(())
     }
 
     /// Writes a line; to nobody where it is not running.
     pub async fn send(&self, line: String) {
         if let Some(running) = &self.running {
-            running.input.send(line).await;
+            running.send(line).await;
         }
     }
 
     /// Takes note that the upstream has closed its output, and ends what is left of it. Says how it ended.
     pub async fn ended(&mut self) -> String {
-        let Some(running) = self.running.take() else { return "it is not running".to_owned() };
-        drop(running.input);
-        let Some(mut process) = running.process else { return "connection closed".to_owned() };
-        match tokio::time::timeout(LEAVE_WITHIN, process.wait()).await {
-            Ok(Ok(status)) => status.to_string(),
-            Ok(Err(error)) => error.to_string(),
-            Err(_) => {
-                // It closed its output and stays: nothing more can come of it.
-                end_group(&mut process).await;
-                "it stopped answering".to_owned()
-            }
+        match self.running.take() {
+            Some(running) => running.ended().await,
+            None => "it is not running".to_owned(),
         }
     }
 
     /// Closes its input and lets it leave, as the stdio transport ends a session.
     pub async fn close(&mut self) {
-        let Some(mut running) = self.running.take() else { return };
-        let leaves = async {
-            running.input.finish().await;
-            if let Some(process) = &mut running.process {
-                drop(process.wait().await);
-            }
-        };
-        // A process that reads no more, or that waits for something else, must not keep us.
-        if tokio::time::timeout(LEAVE_WITHIN, leaves).await.is_err()
-            && let Some(process) = &mut running.process
-        {
-            end_group(process).await;
+        if let Some(running) = self.running.take() {
+            running.close().await;
         }
-    }
-}
-
-/// Ends a process that had its time, with whatever it has started: a launcher such as `npx` is not the server itself.
-async fn end_group(process: &mut Child) {
-    signal_group(process, Signal::TERM);
-    if tokio::time::timeout(TERMINATE_WITHIN, process.wait()).await.is_err() {
-        signal_group(process, Signal::KILL);
-        // It cannot refuse; what is left is to take note of its end.
-        let _ = process.wait().await;
-    }
-}
-
-fn signal_group(process: &Child, signal: Signal) {
-    let group = process.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
-    if let Some(group) = group {
-        // One that has just ended needs no signal.
-        let _ = kill_process_group(group, signal);
     }
 }

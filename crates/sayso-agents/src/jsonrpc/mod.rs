@@ -1,12 +1,17 @@
-//! JSON-RPC 2.0 over lines, kept raw: a message is its text and the places of its members.
+//! JSON-RPC 2.0 over lines, kept raw: a message is its text and the places of its members. What every dialect over
+//! pipes needs beside that is here too: the server's process, and the form of MCP's elicitations.
 
 mod compose;
+mod elicitation;
 mod lines;
 mod message;
+mod process;
 
 pub use compose::{Outgoing, error, notification, request, result};
+pub use elicitation::{elicit_result, read_elicitation};
 pub use lines::{Line, LineReader};
 pub use message::{Kind, Malformed, Message};
+pub use process::{Launch, Launched, Program, Running};
 
 /// Invalid JSON (JSON-RPC 2.0, section 5.1).
 pub const PARSE_ERROR: i64 = -32700;

@@ -12,6 +12,7 @@ mod credentials;
 mod folder;
 mod forms;
 mod pages;
+mod plans;
 mod remote;
 mod server;
 mod serving;

@@ -1,0 +1,169 @@
+//! One running server, as a client speaks to it.
+
+use sayso::plan::{DEFAULT_KEY, Elicitation, Run};
+use sayso_core::json::ObjectView;
+use serde_json::Value;
+use tokio::io::AsyncRead;
+
+use super::error::OperateError;
+use super::operation::{Exchange, Operation, Reply};
+use crate::jsonrpc::{
+    self, INTERNAL_ERROR, INVALID_PARAMS, Kind, Launch, Line, LineReader, METHOD_NOT_FOUND, Message, Running,
+    elicit_result, read_elicitation,
+};
+
+/// The version that is offered, and those that are taken: the server may answer an earlier one.
+const VERSION: &str = "2025-11-25";
+const VERSIONS: [&str; 2] = [VERSION, "2025-06-18"];
+/// Pages of a list that are read: a server with more goes round in circles.
+const PAGES_MAX: usize = 64;
+
+/// A server that runs.
+pub(super) struct Connection {
+    pub server: Running,
+    lines: LineReader<Box<dyn AsyncRead + Send + Unpin>>,
+    next_id: u64,
+    tools: Vec<String>,
+    is_initialized: bool,
+}
+
+/// Nothing of it is for reading.
+impl std::fmt::Debug for Connection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Connection").finish_non_exhaustive()
+    }
+}
+
+/// What answers a server's questions while it is waited for, and what came of it.
+pub(super) struct Answering<'a> {
+    pub server_name: &'a str,
+    pub operation: &'a Operation,
+    pub run: &'a mut Run,
+    pub exchanges: &'a mut Vec<Exchange>,
+}
+
+impl Connection {
+    pub fn open(launch: &dyn Launch) -> Result<Self, OperateError> {
+        let (server, lines) = launch.launch().map_err(OperateError::Start)?.speak();
+        Ok(Self { server, lines, next_id: 1, tools: Vec::new(), is_initialized: false })
+    }
+
+    /// Declares forms and URLs, as a client of a person would.
+    pub async fn initialize(&mut self, answering: &mut Answering<'_>) -> Result<(), OperateError> {
+        let params = format!(
+            r#"{{"protocolVersion":"{VERSION}","capabilities":{{"elicitation":{{"form":{{}},"url":{{}}}}}},"clientInfo":{{"name":"sayso","version":"{}"}}}}"#,
+            env!("CARGO_PKG_VERSION")
+        );
+        let answer = self.request("initialize", &params, answering).await?;
+        let Some(result) = answer.member("result") else {
+            return Err(OperateError::Refused(Reply::read(&answer).text));
+        };
+        let version = member(result, "protocolVersion");
+        let version = version.as_ref().and_then(Value::as_str).unwrap_or("none").to_owned();
+        if !VERSIONS.contains(&version.as_str()) {
+            return Err(OperateError::Version(version));
+        }
+        self.server.send(jsonrpc::notification("notifications/initialized", "{}")).await;
+        self.is_initialized = true;
+        Ok(())
+    }
+
+    /// Whether the server has taken the connection.
+    pub fn is_initialized(&self) -> bool {
+        self.is_initialized
+    }
+
+    /// Whether the server lists the tool. A list that lacks it is read once more: some add tools once they know what the
+    /// client can do.
+    pub async fn find_tool(&mut self, name: &str, answering: &mut Answering<'_>) -> Result<(), OperateError> {
+        for _ in 0..2 {
+            if self.tools.iter().any(|known| known == name) {
+                return Ok(());
+            }
+            self.tools = self.list_tools(answering).await?;
+        }
+        match self.tools.iter().any(|known| known == name) {
+            true => Ok(()),
+            false => Err(OperateError::NoSuchTool { name: name.to_owned(), known: self.tools.clone() }),
+        }
+    }
+
+    async fn list_tools(&mut self, answering: &mut Answering<'_>) -> Result<Vec<String>, OperateError> {
+        let (mut names, mut params) = (Vec::new(), "{}".to_owned());
+        for _ in 0..PAGES_MAX {
+            let answer = self.request("tools/list", &params, answering).await?;
+            let Some(result) = answer.member("result") else { break };
+            let page = member(result, "tools");
+            let tools = page.as_ref().and_then(Value::as_array).into_iter().flatten();
+            names.extend(tools.filter_map(|tool| Some(tool.get("name")?.as_str()?.to_owned())));
+            let cursor = ObjectView::read(result).and_then(|view| view.get("nextCursor"));
+            let Some(cursor) = cursor.filter(|cursor| *cursor != "null") else { break };
+            params = format!(r#"{{"cursor":{cursor}}}"#);
+        }
+        Ok(names)
+    }
+
+    /// Sends a request and reads until its answer, answering the server's own requests meanwhile.
+    pub async fn request(
+        &mut self,
+        method: &str,
+        params: &str,
+        answering: &mut Answering<'_>,
+    ) -> Result<Message, OperateError> {
+        let own_id = self.next_id.to_string();
+        self.next_id += 1;
+        self.server.send(jsonrpc::request(&own_id, method, params)).await;
+        loop {
+            let line = match self.lines.next().await {
+                Line::Text(line) => line,
+                Line::TooLong => return Err(OperateError::TooLong),
+                // How it ended is known once its process was waited for.
+                Line::End => return Err(OperateError::Ended(String::new())),
+            };
+            // Servers print banners and debug output where only messages belong.
+            let Ok(message) = Message::parse(&line) else { continue };
+            match &message.kind {
+                Kind::Response { id } if *id == own_id => return Ok(message),
+                Kind::Response { .. } | Kind::Notification { .. } => {}
+                Kind::Request { id, method } => match method.as_str() {
+                    "ping" => self.server.send(jsonrpc::result(id, "{}")).await,
+                    "elicitation/create" => self.asked(&message, id, answering).await?,
+                    _ => {
+                        let words = "this client takes elicitations only";
+                        self.server.send(jsonrpc::error(id, METHOD_NOT_FOUND, words, None)).await;
+                    }
+                },
+            }
+        }
+    }
+
+    async fn asked(&self, message: &Message, id: &str, answering: &mut Answering<'_>) -> Result<(), OperateError> {
+        let request = match read_elicitation(message) {
+            Ok(request) => request,
+            Err(words) => {
+                self.server.send(jsonrpc::error(id, INVALID_PARAMS, &words, None)).await;
+                return Err(OperateError::Unreadable(words));
+            }
+        };
+        let Operation { kind, name, .. } = answering.operation;
+        let asked = Elicitation {
+            key: DEFAULT_KEY.to_owned(),
+            request,
+            server: Some(answering.server_name.to_owned()),
+            operation: Some((*kind, name.clone())),
+        };
+        let answered = answering.run.answer(std::slice::from_ref(&asked));
+        let answer = answered.as_ref().ok().and_then(|answers| answers.get(DEFAULT_KEY)).cloned();
+        let line = match &answered {
+            Ok(_) => jsonrpc::result(id, &elicit_result(answer.as_ref())),
+            Err(_) => jsonrpc::error(id, INTERNAL_ERROR, "the plan has no answer to this", None),
+        };
+        answering.exchanges.push(Exchange { asked, answer });
+        self.server.send(line).await;
+        answered.map(drop).map_err(OperateError::Plan)
+    }
+}
+
+fn member(object: &str, name: &str) -> Option<Value> {
+    serde_json::from_str(ObjectView::read(object)?.get(name)?).ok()
+}

@@ -1,0 +1,12 @@
+//! Direct operations against one MCP server over stdio (protocol versions 2025-06-18 and 2025-11-25): a tool is called, a
+//! prompt is got, a resource is read, and a scripted plan answers what the server asks meanwhile. Nothing is stored, and
+//! no person is asked: this is how a server's author tests elicitation.
+
+mod client;
+mod connection;
+mod error;
+mod operation;
+
+pub use client::Client;
+pub use error::OperateError;
+pub use operation::{Exchange, Operation, Reply, Report};

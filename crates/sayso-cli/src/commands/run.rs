@@ -1,0 +1,179 @@
+//! `sayso run`: operations against an MCP server, with a scripted plan in the person's place.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args as ClapArgs;
+use sayso::wire::Request;
+use sayso::{Error, Response};
+use sayso_agents::jsonrpc::Program;
+use sayso_agents::operate::{Client, OperateError, Operation, Report};
+use sayso_core::json::visible;
+use serde::Serialize;
+
+use crate::error::CommandError;
+use crate::plan_file::{self, PlanFile, TIME_LIMIT_MAX};
+use crate::{exit, output, stop};
+
+/// The largest plan file: far more than a thousand expectations take.
+const PLAN_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+/// Test what an MCP server asks: run operations, answered by a scripted plan
+///
+/// The plan file names the server's command, the operations, and what each is expected to ask. Nothing is stored, no
+/// person is asked, and no data folder is needed. docs/plans.md has the form of the file.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = exit::help(&[
+    "sayso run --plan plan.toml                  a line for each operation; exit code 0 if all passed, else 10",
+    "sayso run --plan plan.toml --timeout 5      where a server must be quick",
+    "sayso run --plan plan.toml --json           {\"passed\": …, \"operations\": […]}",
+]))]
+pub struct RunArgs {
+    /// The plan, a TOML file; - reads standard input
+    #[arg(long, value_name = "FILE")]
+    plan: PathBuf,
+    /// How long an operation may take, and the server to start, in seconds
+    #[arg(long, default_value = "30", value_parser = time_limit, value_name = "SECONDS")]
+    timeout: Duration,
+    /// Print the outcome as one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn time_limit(text: &str) -> Result<Duration, String> {
+    let limit = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    limit
+        .filter(|limit| !limit.is_zero() && *limit <= TIME_LIMIT_MAX)
+        .ok_or_else(|| format!("expected more than 0 and at most {} seconds", TIME_LIMIT_MAX.as_secs()))
+}
+
+/// Runs the plan's operations in order.
+pub async fn run(args: RunArgs) -> Result<(), CommandError> {
+    let PlanFile { server, command, operations } = read(&args.plan)?;
+    let told = stop::signal()?;
+    let program = Program(command.into_iter().map(OsString::from).collect());
+    let mut client = Client::new(server, Arc::new(program), args.timeout);
+    let mut outcome = Outcome { passed: true, operations: Vec::new() };
+    let total = operations.len();
+    let work = async {
+        for (operation, run) in operations {
+            let report = client.run(&operation, run).await;
+            outcome.passed &= report.is_passed();
+            if !args.json {
+                output::text(&line(&operation, &report))?;
+            }
+            outcome.operations.push(Done::of(operation, report));
+        }
+        Ok::<_, CommandError>(())
+    };
+    let ended = tokio::select! {
+        ended = work => ended,
+        () = told => Err(CommandError::Stopped),
+    };
+    client.close().await;
+    ended?;
+    if args.json {
+        output::json(&outcome)?;
+    }
+    let failed = outcome.operations.iter().filter(|done| !done.passed).count();
+    if failed == 0 { Ok(()) } else { Err(CommandError::NotPassed { failed, total }) }
+}
+
+fn read(file: &Path) -> Result<PlanFile, CommandError> {
+    let name = file.display();
+    let text = read_text(file).map_err(|error| CommandError::Usage {
+        message: format!("--plan {name} cannot be read: {error}"),
+        help: "name a TOML file; docs/plans.md has its form".to_owned(),
+    })?;
+    plan_file::read(&text).map_err(|problem| CommandError::Advised {
+        error: Error::Validation { detail: format!("{name}: {problem}"), fields: Vec::new() },
+        help: "nothing was started; docs/plans.md has the form of a plan".to_owned(),
+    })
+}
+
+fn read_text(file: &Path) -> io::Result<String> {
+    use io::Read as _;
+    let mut text = String::new();
+    let read = |from: &mut dyn io::Read, text: &mut String| from.take(PLAN_BYTES_MAX + 1).read_to_string(text);
+    if file == Path::new("-") {
+        read(&mut io::stdin().lock(), &mut text)?;
+    } else {
+        read(&mut std::fs::File::open(file)?, &mut text)?;
+    }
+    if text.len() as u64 > PLAN_BYTES_MAX {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it has more than 4 MiB"));
+    }
+    Ok(text)
+}
+
+/// One line, or one more for each failure beyond the first.
+fn line(operation: &Operation, report: &Report) -> String {
+    let what = format!("{} {}", operation.kind.as_str(), visible(&operation.name));
+    if report.is_passed() {
+        let answered = match report.exchanges.len() {
+            0 => String::new(),
+            1 => " (1 question answered)".to_owned(),
+            many => format!(" ({many} questions answered)"),
+        };
+        return format!("ok      {what}{answered}");
+    }
+    let failures: Vec<_> = report.failures.iter().map(|error| visible(&error.to_string()).into_owned()).collect();
+    format!("FAILED  {what}: {}", failures.join("\n        and "))
+}
+
+/// `--json`.
+#[derive(Serialize)]
+struct Outcome {
+    passed: bool,
+    operations: Vec<Done>,
+}
+
+#[derive(Serialize)]
+struct Done {
+    kind: &'static str,
+    name: String,
+    passed: bool,
+    failures: Vec<FailureLine>,
+    elicitations: Vec<Asked>,
+    answer: Option<AnswerText>,
+}
+
+#[derive(Serialize)]
+struct FailureLine {
+    code: &'static str,
+    message: String,
+}
+
+#[derive(Serialize)]
+struct Asked {
+    request: Request,
+    /// With defaults filled in; null where the plan had no answer.
+    response: Option<Response>,
+}
+
+#[derive(Serialize)]
+struct AnswerText {
+    is_error: bool,
+    text: String,
+}
+
+impl Done {
+    fn of(operation: Operation, report: Report) -> Self {
+        let failure = |error: &OperateError| FailureLine { code: error.code(), message: error.to_string() };
+        Self {
+            kind: operation.kind.as_str(),
+            name: operation.name,
+            passed: report.is_passed(),
+            failures: report.failures.iter().map(failure).collect(),
+            elicitations: report
+                .exchanges
+                .into_iter()
+                .map(|exchange| Asked { request: exchange.asked.request, response: exchange.answer })
+                .collect(),
+            answer: report.reply.map(|reply| AnswerText { is_error: reply.is_error, text: reply.text }),
+        }
+    }
+}

@@ -1,0 +1,94 @@
+use super::*;
+
+const SERVER: &str = "[server]\ncommand = [\"server\"]\n";
+
+fn refused(rest: &str) -> String {
+    read(&format!("{SERVER}{rest}")).unwrap_err()
+}
+
+fn refused_step(step: &str) -> String {
+    refused(&format!("[[operation]]\ntool = \"t\"\n[[operation.plan]]\n{step}\n"))
+}
+
+#[test]
+fn a_whole_file_is_read() {
+    let file = read(
+        r#"
+        [server]
+        name = "shipping"
+        command = ["npx", "shipping"]
+
+        [[operation]]
+        tool = "book"
+        arguments = { since = 2026-01-02, n = 1.0, deep = { a = [true, 7] } }
+        expect_text = "Booked"
+        round_limit = 3
+        [[operation.plan]]
+        maybe = "url"
+        url = "https://example.com/"
+        accept = true
+        [[operation.plan]]
+        optional = [{ expect = "form", decline = "no" }]
+        [[operation.plan]]
+        one_of = [
+            { expect = "form", message = "Where", schema = { type = "object" }, accept = { city = "Pune" } },
+            { sequence = [{ expect = "form", decline = true }, { expect = "url", cancel = true }] },
+        ]
+
+        [[operation]]
+        resource = "demo://x"
+        expect_error = true
+        "#,
+    )
+    .unwrap();
+    assert_eq!(
+        (file.server.as_str(), file.command.as_slice()),
+        ("shipping", &["npx", "shipping"].map(String::from)[..])
+    );
+    let [(book, run), (look, nothing)] = file.operations.as_slice() else { panic!("two operations") };
+    assert_eq!(
+        (book.kind, book.name.as_str(), book.expect_text.as_deref()),
+        (OperationKind::Tool, "book", Some("Booked"))
+    );
+    let arguments = book.arguments.as_ref().map(Json::canonical);
+    assert_eq!(arguments.as_deref(), Some(r#"{"deep":{"a":[true,7]},"n":1.0,"since":"2026-01-02"}"#));
+    let expected =
+        "a form whose message contains \"Where\" whose schema contains {\"type\":\"object\"} or a form was expected";
+    assert!(run.finish().unwrap_err().to_string().contains(expected));
+    assert_eq!((look.kind, look.expect_error, nothing.finish()), (OperationKind::Resource, true, Ok(())));
+}
+
+#[test]
+fn what_is_unknown_or_contradicts_itself_is_refused_with_its_line() {
+    for (error, words) in [
+        (read("[server]\ncommand = []\n").unwrap_err(), "line 2: command names"),
+        (read("nonsense").unwrap_err(), "line 1: "),
+        (refused(""), "no [[operation]]"),
+        (refused("[[operation]]\ntool = \"t\"\nargument = {}\n"), "line 5: unknown field `argument`"),
+        (refused("[[operation]]\ntool = \"t\"\nprompt = \"p\"\n"), "line 3: an operation has one of"),
+        (refused("[[operation]]\nresource = \"r\"\narguments = {}\n"), "line 5: a resource takes no arguments"),
+        (refused("[[operation]]\ntool = \"t\"\narguments = { n = nan }\n"), "line 5: NaN is no JSON number"),
+        (refused_step("expect = \"approval\"\ncancel = true"), "line 6: unknown variant `approval`"),
+        (refused_step("expect = \"form\""), "line 5: a step answers with one of"),
+        (refused_step("expect = \"form\"\ncancel = true\ndecline = true"), "line 5: a step answers with one of"),
+        (refused_step("expect = \"form\"\ndecline = 7"), "line 7: decline is true or a reason"),
+        (refused_step("expect = \"form\"\nmaybe = \"form\"\ncancel = true"), "line 5: a step is either"),
+        (refused_step("expect = \"form\"\naccept = true"), "line 7: a form is accepted with a table"),
+        (refused_step("expect = \"url\"\naccept = { a = 1 }"), "line 7: consent to a URL"),
+        (refused_step("expect = \"url\"\nschema = {}\ncancel = true"), "line 5: a schema belongs"),
+        (refused_step("expect = \"form\"\nurl = \"x:y\"\ncancel = true"), "line 5: url belongs"),
+        (
+            refused_step("expect = \"form\"\nmessage = \"a\"\nmessage_is = \"b\"\ncancel = true"),
+            "line 5: a step has message",
+        ),
+        (refused_step("cancel = true"), "line 5: a step is one of"),
+        (refused_step("optional = []\ncancel = true"), "line 5: sequence, optional and one_of stand alone"),
+        (refused_step("one_of = [{ expect = \"form\", accept = {}, url = \"x:y\" }]"), "line 6: url belongs"),
+        (
+            refused_step("one_of = [{ expect = \"form\", accept = {} }]"),
+            "line 3: the plan is not valid: one_of takes at least 2",
+        ),
+    ] {
+        assert!(error.contains(words), "{words}\n{error}");
+    }
+}
