@@ -25,9 +25,9 @@ pub(super) type Parameter<'a> = &'a (dyn ToSql + Sync);
 /// Reads a store's URL. What is wrong with it is said without repeating it: it may hold a password.
 pub(super) fn configure(url: &str) -> Result<Config, Error> {
     let invalid = |why: &str| Error::field("/store", format!("is no usable PostgreSQL URL: {why}"));
-    let mut config: Config = url.parse().map_err(|_| {
-        invalid("expected postgres://USER:PASSWORD@HOST:PORT/DATABASE, or ?host=/FOLDER for a socket")
-    })?;
+    let mut config: Config = url
+        .parse()
+        .map_err(|_| invalid("expected postgres://USER:PASSWORD@HOST:PORT/DATABASE, or ?host=/FOLDER for a socket"))?;
     if config.get_ssl_mode() == SslMode::Require {
         return Err(invalid("sslmode=require, but TLS is left to a local proxy or a Unix socket; see docs/scale.md"));
     }

@@ -73,12 +73,7 @@ const MOMENT: &str = "SELECT version, (extract(epoch FROM clock_timestamp()) * 1
 
 /// Loads `keys` into `loaded` within the open transaction, which this opens if it `begins`; answers with the time by the
 /// database's clock, read after every lock was taken.
-pub(super) async fn load(
-    db: &mut Connection,
-    keys: &Keys,
-    loaded: &mut Rows,
-    begins: bool,
-) -> Result<UnixMs, Failure> {
+pub(super) async fn load(db: &mut Connection, keys: &Keys, loaded: &mut Rows, begins: bool) -> Result<UnixMs, Failure> {
     let of = Statements::prepare(db, keys).await?;
     let by = Arrays::of(keys);
     let client = &db.client;
@@ -192,11 +187,7 @@ fn note_executions(keys: &Keys, loaded: &mut Rows, found: &[Row]) -> Result<(), 
     Ok(())
 }
 
-fn note_rounds<'a>(
-    keys: &Keys,
-    loaded: &mut Rows,
-    found: impl Iterator<Item = &'a Row>,
-) -> Result<(), Corrupt> {
+fn note_rounds<'a>(keys: &Keys, loaded: &mut Rows, found: impl Iterator<Item = &'a Row>) -> Result<(), Corrupt> {
     for id in &keys.rounds {
         loaded.rounds.entry(*id).or_insert(Ok(None));
     }

@@ -108,6 +108,7 @@ impl PostgresStore {
             hints: options.hints,
             notices: (!options.poll_only).then_some(notices),
             sequencer: sequencer.wake.clone(),
+            free: Default::default(),
         };
         let writer = Writer::start(shared, writers);
         Ok(Self { writer, readers, sequencer, clock: options.clock, observers, _open: opened })

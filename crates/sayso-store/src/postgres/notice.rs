@@ -28,8 +28,8 @@ impl Notices {
                 channel.push(letter);
             }
         }
-        let sender = getrandom::u64()
-            .map_err(|_| Error::Unavailable("the machine gives no random numbers".to_owned()))?;
+        let sender =
+            getrandom::u64().map_err(|_| Error::Unavailable("the machine gives no random numbers".to_owned()))?;
         Ok(Self { channel, sender: format!("{sender:016x}") })
     }
 

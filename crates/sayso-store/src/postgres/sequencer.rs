@@ -5,8 +5,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use sayso_core::event::Event;
 use sayso_core::error::Error;
+use sayso_core::event::Event;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 use tokio_postgres::{Config, Row};
@@ -29,8 +29,8 @@ const STAND_BY_LOOK_AFTER: Duration = Duration::from_millis(50);
 const STEP_EVERY: Duration = Duration::from_millis(5);
 /// Events of one step.
 const STEP_EVENTS: i64 = 2_000;
-/// How long a reader waits for events that were there before it asked.
-const CATCH_UP_MAX: Duration = Duration::from_secs(1);
+/// How long a reader waits for events that were there before it asked: longer than it takes to replace a holder that died.
+const CATCH_UP_MAX: Duration = Duration::from_secs(5);
 
 /// The task's other end.
 pub(super) struct Sequencer {
@@ -45,7 +45,8 @@ pub(super) struct Sequencer {
 
 impl Sequencer {
     pub(super) fn start(config: Config) -> Result<Self, Error> {
-        let name = getrandom::u64().map_err(|_| Error::Unavailable("the machine gives no random numbers".to_owned()))?;
+        let name =
+            getrandom::u64().map_err(|_| Error::Unavailable("the machine gives no random numbers".to_owned()))?;
         let (wake, hurry) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
         let (stepped, steps) = watch::channel(0);
         let (open, closed) = watch::channel(());
@@ -180,7 +181,8 @@ struct End {
     version: i64,
 }
 
-const END: &str = "SELECT last_seq, last_hash, owner, expires_at, (extract(epoch FROM clock_timestamp()) * 1000)::bigint,
+const END: &str =
+    "SELECT last_seq, last_hash, owner, expires_at, (extract(epoch FROM clock_timestamp()) * 1000)::bigint,
     EXISTS (SELECT 1 FROM new_events), (SELECT version FROM sayso_schema) FROM sequencer";
 
 impl End {
@@ -273,7 +275,8 @@ async fn write_chain(
         )
         .await?;
     let delete = db.statement("DELETE FROM new_events WHERE position = ANY ($1::bigint[])").await?;
-    let extend = db.statement("UPDATE sequencer SET last_seq = $1, last_hash = $2, owner = $3, expires_at = $4").await?;
+    let extend =
+        db.statement("UPDATE sequencer SET last_seq = $1, last_hash = $2, owner = $3, expires_at = $4").await?;
     let events: Vec<&Event> = chain.iter().collect();
     let bodies: Vec<_> = chain.iter().map(|event| &event.event).collect();
     let mut columns: Vec<Column<'_>> = of_events(&bodies)?;

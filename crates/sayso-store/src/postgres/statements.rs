@@ -42,14 +42,16 @@ const EXECUTION_STATE: &str =
 const EXECUTION_STATE_TYPES: &str = "text, bigint, bigint, bigint, text, text, text, bigint";
 const TOKEN_TYPES: &str = "uuid, text, text, bytea, bigint, bigint, bigint";
 
-pub(super) static INSERT_ROUNDS: LazyLock<String> = LazyLock::new(|| insert("rounds", rows::ROUND_COLUMNS, ROUND_TYPES));
+pub(super) static INSERT_ROUNDS: LazyLock<String> =
+    LazyLock::new(|| insert("rounds", rows::ROUND_COLUMNS, ROUND_TYPES));
 pub(super) static UPDATE_ROUNDS: LazyLock<String> =
     LazyLock::new(|| update("rounds", ROUND_STATE, ROUND_STATE_TYPES, " AND t.rev = n.was"));
 pub(super) static INSERT_EXECUTIONS: LazyLock<String> =
     LazyLock::new(|| insert("executions", rows::EXECUTION_COLUMNS, EXECUTION_TYPES));
 pub(super) static UPDATE_EXECUTIONS: LazyLock<String> =
     LazyLock::new(|| update("executions", EXECUTION_STATE, EXECUTION_STATE_TYPES, ""));
-pub(super) static INSERT_TOKENS: LazyLock<String> = LazyLock::new(|| insert("tokens", rows::TOKEN_COLUMNS, TOKEN_TYPES));
+pub(super) static INSERT_TOKENS: LazyLock<String> =
+    LazyLock::new(|| insert("tokens", rows::TOKEN_COLUMNS, TOKEN_TYPES));
 pub(super) static UPDATE_TOKENS: LazyLock<String> = LazyLock::new(|| update("tokens", "revoked_at", "bigint", ""));
 pub(super) static INSERT_REQUESTS: LazyLock<String> =
     LazyLock::new(|| insert("round_requests", "round_id, requests, calls", "uuid, text, text"));
@@ -60,7 +62,8 @@ pub(super) static INSERT_ANSWERS: LazyLock<String> =
     LazyLock::new(|| insert("answers", "round_id, submitted, effective", "uuid, text, text"));
 pub(super) static INSERT_CREATIONS: LazyLock<String> =
     LazyLock::new(|| insert("creations", "principal, key, round_id, fingerprint", "text, text, uuid, bytea"));
-pub(super) static INSERT_RESULTS: LazyLock<String> = LazyLock::new(|| insert("results", "execution_id, result", "uuid, text"));
+pub(super) static INSERT_RESULTS: LazyLock<String> =
+    LazyLock::new(|| insert("results", "execution_id, result", "uuid, text"));
 pub(super) const INSERT_EVENTS: &str = "INSERT INTO new_events (at, execution_id, round_id, principal, channel, body)
     SELECT at, execution_id, round_id, principal, channel, body
     FROM unnest($1::bigint[], $2::uuid[], $3::uuid[], $4::text[], $5::text[], $6::text[])
@@ -70,7 +73,6 @@ pub(super) static UPSERT_OWNERS: LazyLock<String> = LazyLock::new(|| {
     format!("{insert} ON CONFLICT (owner) DO UPDATE SET expires_at = excluded.expires_at")
 });
 pub(super) const DELETE_OWNERS: &str = "DELETE FROM owners WHERE owner = ANY ($1::text[])";
-
 
 /// One notification a payload; they are merged with those of the same transaction only.
 pub(super) const NOTIFY: &str = "SELECT pg_notify($1, n.payload) FROM unnest($2::text[]) AS n (payload)";

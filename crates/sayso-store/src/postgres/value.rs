@@ -86,11 +86,7 @@ impl<'a> Columns<'a> {
         self.get::<Key>(at).map(|key| from_bytes(key.0))
     }
 
-    pub(super) fn maybe_id<T>(
-        &self,
-        at: usize,
-        from_bytes: impl FnOnce([u8; 16]) -> T,
-    ) -> Result<Option<T>, Corrupt> {
+    pub(super) fn maybe_id<T>(&self, at: usize, from_bytes: impl FnOnce([u8; 16]) -> T) -> Result<Option<T>, Corrupt> {
         Ok(self.get::<Option<Key>>(at)?.map(|key| from_bytes(key.0)))
     }
 
@@ -122,11 +118,7 @@ impl<'a> Columns<'a> {
     }
 
     /// A word of a closed set, or nothing.
-    pub(super) fn maybe_word<T>(
-        &self,
-        at: usize,
-        parse: impl FnOnce(&str) -> Option<T>,
-    ) -> Result<Option<T>, Corrupt> {
+    pub(super) fn maybe_word<T>(&self, at: usize, parse: impl FnOnce(&str) -> Option<T>) -> Result<Option<T>, Corrupt> {
         match self.get::<Option<&str>>(at)? {
             None => Ok(None),
             Some(text) => parse(text).map(Some).ok_or(self.corrupt()),

@@ -25,12 +25,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(25);
 const LOOK_EVENTS: i64 = 1_000;
 
 /// Listens until the store is closed.
-pub(super) async fn listen(
-    config: Config,
-    notices: Notices,
-    hints: Arc<dyn Hints>,
-    mut closed: watch::Receiver<()>,
-) {
+pub(super) async fn listen(config: Config, notices: Notices, hints: Arc<dyn Hints>, mut closed: watch::Receiver<()>) {
     tokio::select! {
         _ = closed.changed() => {}
         () = listen_for_ever(&config, &notices, hints.as_ref()) => {}

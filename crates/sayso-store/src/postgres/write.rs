@@ -144,7 +144,8 @@ pub(super) async fn commit(
     let client = &db.client;
     let writing = try_join_all(prepared.iter().map(|(statement, columns)| async move {
         // Polled once each in this order, which is when they are sent.
-        let parameters: Vec<_> = columns.iter().map(|column| column.as_ref() as super::connection::Parameter<'_>).collect();
+        let parameters: Vec<_> =
+            columns.iter().map(|column| column.as_ref() as super::connection::Parameter<'_>).collect();
         client.query(statement, &parameters).await
     }));
     let (written, committed, ()) = tokio::join!(

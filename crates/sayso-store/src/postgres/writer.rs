@@ -1,14 +1,15 @@
-//! The tasks that write: each has a connection, takes what is queued into one transaction, commits, then answers. No
-//! lingering: whoever comes while every connection is busy shares the next transaction.
+//! The side that writes: whenever a connection is free it takes what is queued into one transaction, commits, then
+//! answers. No lingering: whoever comes while every connection is busy shares the next transaction.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use sayso_core::command::Command;
 use sayso_core::error::Error;
 use sayso_core::limits::{COMMIT_COMMANDS_MAX, COMMIT_QUEUE_MAX};
-use tokio::sync::{Mutex, mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio_postgres::Config;
+use tokio_postgres::error::SqlState;
 
 use super::batch::{self, Answer, Done, Stopped};
 use super::connection::{Connection, PATIENCE};
@@ -26,12 +27,12 @@ struct Unit {
     answer: oneshot::Sender<Answer>,
 }
 
-/// The queue's end that callers hold; when it is gone, the tasks end after what is queued.
+/// The queue's end that callers hold; when it is gone, what is queued is still done.
 pub(super) struct Writer {
     queue: mpsc::Sender<Unit>,
 }
 
-/// What every task shares.
+/// What every turn shares.
 pub(super) struct Shared {
     pub(super) config: Config,
     pub(super) clock: Option<Arc<dyn Clock>>,
@@ -40,16 +41,14 @@ pub(super) struct Shared {
     pub(super) notices: Option<Notices>,
     /// Hears of every commit that left events.
     pub(super) sequencer: Arc<tokio::sync::Notify>,
+    /// Connections that nobody uses now.
+    pub(super) free: Mutex<Vec<Connection>>,
 }
 
 impl Writer {
     pub(super) fn start(shared: Shared, connections: usize) -> Self {
         let (queue, receiver) = mpsc::channel(COMMIT_QUEUE_MAX);
-        let (shared, receiver) = (Arc::new(shared), Arc::new(Mutex::new(receiver)));
-        for _ in 0..connections {
-            let task = Task { shared: shared.clone(), db: None };
-            tokio::spawn(task.run(receiver.clone()));
-        }
+        tokio::spawn(take_turns(Arc::new(shared), receiver, connections));
         Self { queue }
     }
 
@@ -64,20 +63,52 @@ impl Writer {
     }
 }
 
-struct Task {
+/// Hands what is queued to a free connection, as long as anybody can queue.
+async fn take_turns(shared: Arc<Shared>, mut queue: mpsc::Receiver<Unit>, connections: usize) {
+    let places = Arc::new(Semaphore::new(connections));
+    while let Some(first) = queue.recv().await {
+        // Whoever comes while this waits shares the transaction. The semaphore is never closed.
+        let Ok(place) = places.clone().acquire_owned().await else { return };
+        let units = fill(first, &mut queue);
+        let shared = shared.clone();
+        tokio::spawn(async move {
+            // The one used last: its statements are prepared, and the others may rest.
+            let db = shared.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let mut turn = Turn { shared, db };
+            turn.take(units).await;
+            if let Some(db) = turn.db {
+                turn.shared.free.lock().unwrap_or_else(PoisonError::into_inner).push(db);
+            }
+            drop(place);
+        });
+    }
+}
+
+/// What is queued behind `first`, up to what one transaction takes.
+fn fill(first: Unit, queue: &mut mpsc::Receiver<Unit>) -> Vec<Unit> {
+    let mut commands = first.commands.len();
+    let mut units = vec![first];
+    while commands < COMMIT_COMMANDS_MAX
+        && let Ok(unit) = queue.try_recv()
+    {
+        commands += unit.commands.len();
+        units.push(unit);
+    }
+    units
+}
+
+/// One batch on one connection.
+struct Turn {
     shared: Arc<Shared>,
     db: Option<Connection>,
 }
 
-impl Task {
-    async fn run(mut self, queue: Arc<Mutex<mpsc::Receiver<Unit>>>) {
-        while let Some(units) = next_batch(&queue).await {
-            let (commands, answers): (Vec<_>, Vec<_>) =
-                units.into_iter().map(|unit| (unit.commands, unit.answer)).unzip();
-            for (answer, outcome) in answers.into_iter().zip(self.outcomes(&commands).await) {
-                // The caller may be gone; what was committed stays.
-                let _ = answer.send(outcome);
-            }
+impl Turn {
+    async fn take(&mut self, units: Vec<Unit>) {
+        let (commands, answers): (Vec<_>, Vec<_>) = units.into_iter().map(|unit| (unit.commands, unit.answer)).unzip();
+        for (answer, outcome) in answers.into_iter().zip(self.outcomes(&commands).await) {
+            // The caller may be gone; what was committed stays.
+            let _ = answer.send(outcome);
         }
     }
 
@@ -154,20 +185,6 @@ impl Task {
     }
 }
 
-/// What is queued, at least one unit; none when nobody can queue any more.
-async fn next_batch(queue: &Mutex<mpsc::Receiver<Unit>>) -> Option<Vec<Unit>> {
-    let mut queue = queue.lock().await;
-    let mut units = vec![queue.recv().await?];
-    let mut commands = units.iter().map(|unit| unit.commands.len()).sum::<usize>();
-    while commands < COMMIT_COMMANDS_MAX
-        && let Ok(unit) = queue.try_recv()
-    {
-        commands += unit.commands.len();
-        units.push(unit);
-    }
-    Some(units)
-}
-
 /// Lets the others finish. Jittered, so that two that met do not meet again.
 async fn wait_briefly(tries: u32) {
     let jitter = getrandom::u32().unwrap_or_default() % 2_000;
@@ -178,6 +195,10 @@ impl Stopped {
     fn into_error(self) -> Error {
         if self.failure.is_taken() {
             return Error::conflict("an id or a key of it was used for something else before");
+        }
+        if self.failure.is(&SqlState::CHARACTER_NOT_IN_REPERTOIRE) {
+            let detail = "a text of it holds a NUL character, which PostgreSQL does not store".to_owned();
+            return Error::Validation { detail, fields: Vec::new() };
         }
         if self.was_committing { self.failure.unknown() } else { self.failure.unchanged() }
     }

@@ -11,8 +11,11 @@ const MISSING: &str = "PostgreSQL's programs (initdb, pg_ctl) are neither on PAT
     Debian's package `postgresql`, as ./test does; the tests of the PostgreSQL store need a server of their own";
 
 /// Stops the server and removes its folder once the process that it serves has ended, however it ended.
-const KEEPER: &str = r#"while [ -d "/proc/$1" ] || kill -0 "$1" 2>/dev/null; do sleep 0.2; done
-"$2" -D "$3/data" -m immediate -w stop; rm -rf "$3""#;
+const KEEPER: &str = r#"{
+    while [ -d "/proc/$1" ] || kill -0 "$1" 2>/dev/null; do sleep 0.2; done
+    "$2" -D "$3/data" -m immediate -w stop
+    rm -rf "$3" "$3.lock"
+} &"#;
 
 /// A running server.
 pub struct Cluster {
@@ -95,7 +98,7 @@ impl Cluster {
         keeper.arg("-c").arg(KEEPER).arg("keeper").arg(serves.to_string());
         keeper.arg(self.programs.join("pg_ctl")).arg(&self.folder);
         // In a group of its own, so that ending the tests' group leaves it to do its work.
-        keeper.process_group(0).spawn().expect("a keeper");
+        finish(keeper.process_group(0));
         self.start();
     }
 
@@ -116,7 +119,12 @@ impl Drop for Cluster {
     fn drop(&mut self) {
         if self.is_private {
             // The keeper does what this leaves.
-            let _ = self.command("pg_ctl").arg("-D").arg(self.folder.join("data")).args(["-m", "immediate", "stop"]).status();
+            let _ = self
+                .command("pg_ctl")
+                .arg("-D")
+                .arg(self.folder.join("data"))
+                .args(["-m", "immediate", "stop"])
+                .status();
         }
     }
 }
@@ -135,7 +143,8 @@ fn programs() -> PathBuf {
     let on_path = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()).collect::<Vec<_>>();
     let mut installed: Vec<PathBuf> =
         std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten().map(|found| found.path()).collect();
-    installed.sort_by_key(|path| path.file_name().and_then(|name| name.to_str()).and_then(|name| name.parse::<u32>().ok()));
+    installed
+        .sort_by_key(|path| path.file_name().and_then(|name| name.to_str()).and_then(|name| name.parse::<u32>().ok()));
     let installed = installed.into_iter().rev().map(|path| path.join("bin"));
     let has_all = |folder: &Path| folder.join("initdb").is_file() && folder.join("pg_ctl").is_file();
     on_path.into_iter().chain(installed).find(|folder| has_all(folder)).expect(MISSING)
@@ -149,7 +158,8 @@ fn account() -> Option<(u32, u32)> {
     }
     let accounts = std::fs::read_to_string("/etc/passwd").expect("the accounts");
     let ids = |name: &str| {
-        let fields: Vec<&str> = accounts.lines().map(|line| line.split(':').collect()).find(|f: &Vec<&str>| f[0] == name)?;
+        let fields: Vec<&str> =
+            accounts.lines().map(|line| line.split(':').collect()).find(|f: &Vec<&str>| f[0] == name)?;
         Some((fields[2].parse().ok()?, fields[3].parse().ok()?))
     };
     Some(ids("postgres").or_else(|| ids("nobody")).expect("an account that is not root's"))
