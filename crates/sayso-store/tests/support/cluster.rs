@@ -158,9 +158,9 @@ fn account() -> Option<(u32, u32)> {
     }
     let accounts = std::fs::read_to_string("/etc/passwd").expect("the accounts");
     let ids = |name: &str| {
-        let fields: Vec<&str> =
-            accounts.lines().map(|line| line.split(':').collect()).find(|f: &Vec<&str>| f[0] == name)?;
-        Some((fields[2].parse().ok()?, fields[3].parse().ok()?))
+        let fields = |line: &str| line.split(':').map(str::to_owned).collect::<Vec<_>>();
+        let found = accounts.lines().map(fields).find(|fields| fields.first().is_some_and(|first| first == name))?;
+        Some((found.get(2)?.parse().ok()?, found.get(3)?.parse().ok()?))
     };
     Some(ids("postgres").or_else(|| ids("nobody")).expect("an account that is not root's"))
 }
