@@ -1,6 +1,11 @@
 // A program under test: its output is read line by line, and a test waits for a line or for the end, never for time.
 import { spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { readdirSync, readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
+
+import { atEnd } from "./ending.mjs";
 
 /** How long any wait may take before the test fails; a bound, not a pause. */
 export const WAIT_LIMIT_MS = 60_000;
@@ -14,6 +19,9 @@ export class Program {
   #child;
   #watchers = new Set();
   #ended = false;
+  // All of standard output, and how much of it `shows` has been asked about.
+  #screen = "";
+  #shown = 0;
 
   /**
    * Starts `command`; it is killed when the test `t` ends, if it still runs.
@@ -23,6 +31,10 @@ export class Program {
     this.#child = spawn(command, args, { cwd, env: { ...baseEnv(), ...env }, stdio: "pipe" });
     // A program may exit before it has read everything; that shows in its exit code and output.
     this.#child.stdin.on("error", () => {});
+    this.#child.stdout.setEncoding("utf8").on("data", (text) => {
+      this.#screen += text;
+      this.#look();
+    });
     for (const stream of ["stdout", "stderr"]) {
       createInterface({ input: this.#child[stream] }).on("line", (raw) => {
         const line = raw.replace(TERMINAL_SEQUENCES, "");
@@ -40,10 +52,7 @@ export class Program {
       });
     });
     this.end.catch(() => {});
-    t.after(async () => {
-      if (!this.#ended) this.#child.kill("SIGKILL");
-      await this.end.catch(() => {});
-    });
+    atEnd(t, () => this.kill().catch(() => {}));
   }
 
   get pid() {
@@ -58,10 +67,18 @@ export class Program {
     this.#child.stdin.end();
   }
 
-  /** Sends a signal and waits for the end. */
-  async kill(signal = "SIGKILL") {
-    this.#child.kill(signal);
-    return this.end;
+  /**
+   * Kills it as `kill -9` does and waits until it is gone. What it has started may live on and hold its pipes, which are
+   * closed here.
+   */
+  async kill() {
+    if (this.#child.exitCode === null && this.#child.signalCode === null && this.pid !== undefined) {
+      const gone = once(this.#child, "exit");
+      this.#child.kill("SIGKILL");
+      await gone;
+    }
+    for (const stream of this.#child.stdio) stream.destroy();
+    await this.end;
   }
 
   /** Everything written to a stream so far. */
@@ -69,28 +86,51 @@ export class Program {
     return this.lines[stream].join("\n");
   }
 
+  /** Sends a signal and does not wait. */
+  signal(signal) {
+    this.#child.kill(signal);
+  }
+
   /**
    * The first line that matches, already written or still to come; after `from` lines if given.
-   * @param {RegExp} pattern
-   * @returns {Promise<RegExpMatchArray>}
+   * @param {RegExp | ((line: string) => unknown)} pattern
+   * @returns what `pattern` makes of the line: a match, or whatever is not false, undefined or null
    */
-  line(pattern, { stream = "stdout", from = 0 } = {}) {
+  line(pattern, { stream = "stdout", from = 0, limit = WAIT_LIMIT_MS } = {}) {
+    const read = pattern instanceof RegExp ? (line) => line.match(pattern) : pattern;
+    return this.#until(`line ${pattern} on ${stream}`, limit, () => {
+      for (const line of this.lines[stream].slice(from)) {
+        const found = read(line);
+        if (found) return found;
+      }
+    });
+  }
+
+  /** Waits until standard output shows `text` after what was waited for before; it need not end a line. */
+  shows(text) {
+    return this.#until(`text ${JSON.stringify(text)}`, WAIT_LIMIT_MS, () => {
+      const screen = this.#screen.replace(TERMINAL_SEQUENCES, "");
+      const at = screen.indexOf(text, this.#shown);
+      if (at < 0) return undefined;
+      this.#shown = at + text.length;
+      return text;
+    });
+  }
+
+  #until(wanted, limitMs, find) {
     return new Promise((resolve, reject) => {
       const finish = (settle, value) => {
         clearTimeout(limit);
         this.#watchers.delete(look);
         settle(value);
       };
-      const missing = (why) =>
-        new Error(`no line ${pattern} on ${stream} ${why}\n${this.text("stdout")}\n${this.text("stderr")}`);
+      const missing = (why) => new Error(`no ${wanted} ${why}\n${this.text("stdout")}\n${this.text("stderr")}`);
       const look = () => {
-        for (const line of this.lines[stream].slice(from)) {
-          const match = line.match(pattern);
-          if (match) return finish(resolve, match);
-        }
+        const found = find();
+        if (found) return finish(resolve, found);
         if (this.#ended) finish(reject, missing("before the program ended"));
       };
-      const limit = setTimeout(() => finish(reject, missing("in time")), WAIT_LIMIT_MS);
+      const limit = setTimeout(() => finish(reject, missing("in time")), limitMs);
       this.#watchers.add(look);
       look();
     });
@@ -102,9 +142,11 @@ export class Program {
 }
 
 /** A program under a pseudo-terminal. Its two streams are one there: all it says comes on `stdout`, and it reads echoed. */
-export function inTerminal(t, command, args, { env = {} } = {}) {
-  const line = [command, ...args].map(quoted).join(" ");
+export function inTerminal(t, command, args, { env = {}, cwd } = {}) {
+  // A terminal of no size shows nothing.
+  const line = `stty cols 160 rows 60; exec ${[command, ...args].map(quoted).join(" ")}`;
   return new Program(t, "script", ["--quiet", "--return", "--command", line, "/dev/null"], {
+    cwd,
     env: { ...env, SHELL: "/bin/sh", TERM: "xterm" },
   });
 }
@@ -113,8 +155,23 @@ function quoted(word) {
   return `'${word.replaceAll("'", "'\\''")}'`;
 }
 
+// In the environment of everything that this process starts, directly or not.
+const MARK = `SAYSO_PEERS=${randomUUID()}`;
+
 /** The environment of every program under test: what it needs to run, and nothing of the developer's own settings. */
 export function baseEnv() {
   const { PATH, HOME } = process.env;
-  return { PATH, HOME, LANG: "C.UTF-8", NO_COLOR: "1" };
+  const [name, value] = MARK.split("=");
+  return { PATH, HOME, LANG: "C.UTF-8", NO_COLOR: "1", [name]: value };
 }
+
+// What outlives its parent is nobody's child: a server whose gateway was killed waits for its answer for ten minutes.
+process.on("exit", () => {
+  for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
+    try {
+      if (readFileSync(`/proc/${pid}/environ`, "utf8").split("\0").includes(MARK)) process.kill(Number(pid), "SIGKILL");
+    } catch {
+      // It has ended meanwhile, or is somebody else's.
+    }
+  }
+});

@@ -1,9 +1,10 @@
 // The `sayso` command of the debug build, on a data folder of the test's own.
 import { existsSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 
+import { atEnd } from "./ending.mjs";
 import { inTerminal, Program } from "./program.mjs";
 
 const repository = resolve(import.meta.dirname, "../..");
@@ -14,7 +15,7 @@ export const SAYSO = join(process.env.CARGO_TARGET_DIR ?? join(repository, "targ
 /** An empty folder that goes with the test. */
 export async function dataFolder(t) {
   const folder = await mkdtemp(join(tmpdir(), "sayso-peers-"));
-  t.after(() => rm(folder, { recursive: true, force: true }));
+  atEnd(t, () => rm(folder, { recursive: true, force: true }));
   return folder;
 }
 
@@ -35,6 +36,21 @@ export function saysoInTerminal(t, data, args) {
 export async function finished(program) {
   const { code } = await program.end;
   return { code, stdout: program.text("stdout"), stderr: program.text("stderr") };
+}
+
+/** A credential made by the folder's owner: its secret, and a file that holds it. */
+export async function newToken(t, data, kind, name) {
+  const { secret } = await told(saysoInTerminal(t, data, ["token", "new", "--kind", kind, "--name", name, "--json"]));
+  const file = join(data, `${name}.token`);
+  await writeFile(file, secret, { mode: 0o600 });
+  return { secret, file };
+}
+
+/** The JSON object that a command printed on a line of its own, once it has ended well. */
+export async function told(program) {
+  const { code, stdout, stderr } = await finished(program);
+  if (code !== 0) throw new Error(`exit code ${code}\n${stdout}\n${stderr}`);
+  return JSON.parse(stdout.split("\n").find((line) => line.startsWith("{")));
 }
 
 function built() {

@@ -67,7 +67,9 @@ for (const protocolVersion of ["2025-06-18", "2025-11-25"]) {
     assert.deepEqual(requestedSchema.required, ["name"]);
     assert.deepEqual(Object.keys(requestedSchema.properties), Object.keys(FIELDS));
     for (const [name, keywords] of Object.entries(FIELDS)) {
-      const own = Object.keys(requestedSchema.properties[name]).filter((key) => !["title", "description"].includes(key));
+      const own = Object.keys(requestedSchema.properties[name]).filter(
+        (key) => !["title", "description"].includes(key),
+      );
       assert.deepEqual(own.sort(), [...keywords].sort(), name);
     }
     const raw = textOf(result).split("Raw result: ")[1];
@@ -105,5 +107,8 @@ test("the reference server asks for consent to open a URL", async (t) => {
 test("a client without the elicitation capability is not offered the eliciting tools", async (t) => {
   const names = await toolNames(await connect(t, EVERYTHING));
   assert.ok(names.includes("echo"));
-  assert.deepEqual(names.filter((name) => name.includes("elicitation")), []);
+  assert.deepEqual(
+    names.filter((name) => name.includes("elicitation")),
+    [],
+  );
 });

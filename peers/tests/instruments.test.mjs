@@ -25,7 +25,7 @@ async function serve(t) {
 for (const javaScript of [true, false]) {
   test(`axe finds an unlabelled field, JavaScript ${javaScript ? "on" : "off"}`, async (t) => {
     const address = await serve(t);
-    const page = await openPage(await openBrowser(t), { width: WIDTHS.phone, javaScript });
+    const page = await openPage(t, await openBrowser(t), { width: WIDTHS.phone, javaScript });
     await page.goto(address);
     assert.equal(await page.title(), javaScript ? "scripted" : "t");
     assert.match((await violations(page)).join("\n"), /^label: .*input/m);

@@ -170,6 +170,7 @@ async fn a_question_that_cannot_be_stored_was_never_asked_and_nobody_is_said_to_
     rig.upstream.say(json!({"jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": params})).await;
     let refused = rig.upstream.hear().await;
     assert_eq!(refused["error"]["code"], -32603);
+    assert_eq!(refused["error"]["data"]["code"], "unavailable");
     let words = refused["error"]["message"].as_str().unwrap();
     assert!(words.starts_with("Question unavailable") && words.contains("nothing was denied"), "{words}");
     assert!(rig.rounds().await.is_empty());

@@ -1,4 +1,4 @@
-//! What may be answered to what, rule by rule as `rounds.md` ("Responses and validation") has them.
+//! What may be answered to what, rule by rule as `docs/rounds.md` ("Responses and validation") has them.
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "a test may panic")]
 

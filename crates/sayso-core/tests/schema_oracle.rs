@@ -12,7 +12,7 @@ use sayso_core::schema::FormSchema;
 const VECTORS: &str = include_str!("data/m3_validation.jsonl");
 
 /// Right by the specification, but references by anchor or to another identifier are refused when the round opens:
-/// only `#/…` is supported (rounds.md, "Responses and validation").
+/// only `#/…` is supported (`docs/rounds.md`, "Responses and validation").
 const REFUSED_BY_DESIGN: [&str; 2] = ["ref/anchor", "ref/id_inside"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Random commands against the rules: whatever is tried in whatever order, nothing leaves the table of `rounds.md`.
+//! Random commands against the rules: whatever is tried in whatever order, nothing leaves the table of `docs/rounds.md`.
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
@@ -104,7 +104,7 @@ fn command(op: &Op, memory: &Memory, now: UnixMs) -> Command {
     }
 }
 
-/// The whole relation, written out from `rounds.md`: which command may move a round of which delivery from where to where.
+/// The whole relation, written out from `docs/rounds.md`: which command may move a round of which delivery from where to where.
 fn may_move(command: &Command, delivery: Delivery, from: Status, to: Status) -> bool {
     use Status::{Delivered, DeliveryStarted, Failed, Pending, Resolved, ResponseValidated};
     match (command, from, to) {

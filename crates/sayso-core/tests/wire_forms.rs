@@ -88,6 +88,7 @@ fn round() -> wire::Round {
         }),
         url_completed_at: Some(AT),
         calls: vec![Call { name: "book".to_owned(), arguments: Some(json(r#"{"b":1,"a":2}"#)) }],
+        suggestion_of: Some(RoundId::from_parts(AT.0, 3)),
         requests: every_kind(),
     }
 }

@@ -34,6 +34,8 @@ pub struct StoredRound {
     pub requests: Json,
     /// The calls it may be about.
     pub calls: Json,
+    /// An earlier round whose answer is suggested.
+    pub suggestion_of: Option<RoundId>,
 }
 
 /// What was answered: as submitted, and as it takes effect.
@@ -63,11 +65,16 @@ pub struct RoundFilter {
     pub execution: Option<ExecutionId>,
     /// Only those this principal asked.
     pub asked_by: Option<Principal>,
+    /// Only unfinished ones of operations whose id begins so; the prefix begins with [`LATE_PREFIX`].
+    pub unfinished_late: Option<String>,
     /// Only those before this one.
     pub before: Option<RoundId>,
     /// At most this many rows.
     pub limit: usize,
 }
+
+/// What the ids of operations begin with that wait for a call to be made again: they are found by their id.
+pub const LATE_PREFIX: &str = "late:";
 
 /// Which executions a list shows, newest first.
 #[derive(Debug, Clone, Default)]

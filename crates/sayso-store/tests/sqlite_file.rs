@@ -55,6 +55,16 @@ async fn only_its_owner_reads_the_files() {
 }
 
 #[tokio::test]
+async fn a_file_that_others_could_read_is_closed_to_them() {
+    let folder = folder();
+    drop(open(folder.path()));
+    let path = folder.path().join("sayso.sqlite");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).expect("opened up");
+    drop(open(folder.path()));
+    assert_eq!(path.metadata().expect("its mode").permissions().mode() & 0o777, 0o600);
+}
+
+#[tokio::test]
 async fn a_link_in_the_files_place_is_refused_and_a_linked_folder_is_resolved() {
     let folder = folder();
     let elsewhere = folder.path().join("elsewhere");

@@ -11,9 +11,9 @@ use sayso_core::id::{ExecutionId, RoundId};
 use sayso_core::json::Json;
 use sayso_core::limits;
 use sayso_core::principal::Principal;
-use sayso_core::round::{Delivery, Digest, Failure, FailureRequest, Fence, Status};
+use sayso_core::round::{Claim, Delivery, Digest, Failure, FailureRequest, Fence, Status};
 use sayso_core::wire::{self, Keyed, Response};
-use sayso_store::StoredRound;
+use sayso_store::{RoundFilter, StoredRound};
 use tokio::time::Instant;
 
 use crate::open::Sayso;
@@ -76,6 +76,14 @@ pub trait Desk: Send + Sync {
     async fn wait(&self, round: RoundId, after: u32, wait: Duration) -> Result<wire::Round, Error>;
     /// Begins to hand the answer over; the only way to read it but [`Desk::collect`].
     async fn start(&self, round: RoundId, fence: Fence) -> Result<Handed, Error>;
+    /// Takes over a resumable round that was answered, to deliver it.
+    async fn claim(&self, round: RoundId) -> Result<Fence, Error>;
+    /// The caller's unfinished rounds of operations whose id begins with `prefix`, newest first. The prefix begins with
+    /// [`sayso_store::LATE_PREFIX`].
+    async fn late(&self, prefix: &str) -> Result<Vec<wire::Round>, Error>;
+    /// Ends a live round whose asker took it back, and opens its successor in the same transaction: people go on being
+    /// asked, and the answer waits until the question comes again.
+    async fn withdraw(&self, round: RoundId, fence: Fence, successor: Ask) -> Result<wire::Round, Error>;
     /// Stores what became known, all of it or nothing.
     async fn settle(&self, steps: Vec<Step>) -> Result<(), Error>;
     /// Waits for the answer (at most `wait`, then `Error::Timeout`) and takes it, for a caller that is its own agent.
@@ -123,6 +131,9 @@ impl LocalDesk {
 
     async fn prepare(&self, ask: Ask, key: Option<String>) -> Result<NewRound, Error> {
         check_names(&ask, key.as_deref())?;
+        if let Some(suggestion) = ask.suggestion_of {
+            self.own(suggestion).await?;
+        }
         let checked = ask.requests.check()?;
         let fingerprint = Digest::of_text(&to_json(&ask)?.canonical()).to_bytes();
         let requests = to_json(&ask.requests)?;
@@ -159,6 +170,7 @@ impl LocalDesk {
             has_approval: checked.has_approval(),
             requests,
             calls: to_json(&ask.calls)?,
+            suggestion_of: ask.suggestion_of,
             request_state: ask.request_state,
             creation: key.map(|key| Creation { key, fingerprint }),
         })
@@ -228,11 +240,11 @@ impl Desk for LocalDesk {
         if fence.is_some() {
             self.owner.keep_alive(Arc::downgrade(&self.sayso.inner));
         }
-        let (requests, calls) = (new.requests.clone(), new.calls.clone());
+        let (requests, calls, suggestion_of) = (new.requests.clone(), new.calls.clone(), new.suggestion_of);
         match self.one(Command::CreateRound(Box::new(new))).await? {
             // Once it is stored nothing may fail any more, or the caller would think that it never asked.
             Reply::Created { round: row, is_new: true } => {
-                let round = read::as_wire(&StoredRound { row: *row, requests, calls })?;
+                let round = read::as_wire(&StoredRound { row: *row, requests, calls, suggestion_of })?;
                 Ok(Opened { round, fence })
             }
             Reply::Created { round: row, is_new: false } => {
@@ -271,6 +283,40 @@ impl Desk for LocalDesk {
                 request_state: content.request_state,
                 responses: responses_of(&content.responses)?,
             }),
+            _ => Err(Error::Corrupt("round")),
+        }
+    }
+
+    async fn claim(&self, round: RoundId) -> Result<Fence, Error> {
+        self.own(round).await?;
+        let fence = self.owner.fence()?;
+        self.owner.keep_alive(Arc::downgrade(&self.sayso.inner));
+        let claim = Claim { fence: fence.clone(), expected: None, evidence: None };
+        self.one(Command::Claim { round, claim }).await.map(|_| fence)
+    }
+
+    async fn late(&self, prefix: &str) -> Result<Vec<wire::Round>, Error> {
+        self.check_may_collect()?;
+        let filter = RoundFilter { unfinished_late: Some(prefix.to_owned()), ..RoundFilter::default() };
+        Ok(self.sayso.rounds(&self.caller, filter).await?.rounds)
+    }
+
+    async fn withdraw(&self, round: RoundId, fence: Fence, successor: Ask) -> Result<wire::Round, Error> {
+        self.own(round).await?;
+        let new = self.prepare(successor, None).await?;
+        let (requests, calls, suggestion_of) = (new.requests.clone(), new.calls.clone(), new.suggestion_of);
+        let message = format!(
+            "the server that asked gave up waiting; the question goes on as {}, and its answer is used when the call \
+             is made again",
+            new.id
+        );
+        let failure = Failure::new(Failure::WITHDRAWN, message);
+        let request = FailureRequest { fence: Some(fence), principal: self.caller.clone(), failure };
+        let unit = vec![Command::Fail { round, request }, Command::CreateRound(Box::new(new))];
+        match self.sayso.store().commit(unit).await?.pop() {
+            Some(Reply::Created { round: row, .. }) => {
+                read::as_wire(&StoredRound { row: *row, requests, calls, suggestion_of })
+            }
             _ => Err(Error::Corrupt("round")),
         }
     }

@@ -54,4 +54,4 @@ pub use sayso_core::principal::{Channel, Principal, PrincipalKind};
 pub use sayso_core::round::{Digest, Failure, Fence, Status};
 pub use sayso_core::wire::{self, Answer, NewRound as Ask, Request, Response};
 pub use sayso_core::{limits, time::UnixMs};
-pub use sayso_store::{ExecutionFilter, RoundFilter};
+pub use sayso_store::{ExecutionFilter, LATE_PREFIX, RoundFilter};

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use sayso_core::command::{Command, Reply, Verdict};
 use sayso_core::error::Error;
 use sayso_core::id::{ExecutionId, RoundId};
-use sayso_core::json::{Json, redacted};
+use sayso_core::json::{Json, REDACTED, redacted};
 use sayso_core::limits;
 use sayso_core::principal::{Channel, Principal, PrincipalKind};
 use sayso_core::request::{Request, Requests};
@@ -27,7 +27,9 @@ pub trait People: Send + Sync {
     async fn show(&self, round: RoundId) -> Result<wire::Round, Error>;
     /// One page of rounds, newest first.
     async fn list(&self, filter: RoundFilter) -> Result<wire::RoundPage, Error>;
-    /// What a round was answered with; `None` before. Persons see values, everybody else a redacted projection.
+    /// What a round was answered with; `None` before. Persons see values, services a
+    /// redacted projection, agents only what was done: they take an answer with [`crate::Desk::start`] or
+    /// [`crate::Desk::collect`].
     async fn responses(&self, round: RoundId) -> Result<Option<ResponseRecord>, Error>;
     /// Cancels an execution; its pending rounds fail as `cancelled`. Idempotent.
     async fn cancel(&self, execution: ExecutionId) -> Result<wire::Execution, Error>;
@@ -94,12 +96,22 @@ fn stored_form(responses: &Responses) -> Result<Json, Error> {
         .ok_or(Error::Corrupt("answer"))
 }
 
+/// The answer as an agent sees it before it takes it: what was done, and no value at all.
+fn hide(stored: &Keyed<Response>) -> Keyed<Response> {
+    let hidden = |(key, response): &(String, Response)| {
+        let content = response.content.as_ref().map(|_| Json::from_text(REDACTED));
+        let reason = response.reason.as_ref().map(|_| REDACTED.to_owned());
+        (key.clone(), Response { action: response.action, content, reason })
+    };
+    Keyed(stored.0.iter().map(hidden).collect())
+}
+
 /// The diagnostic projection of an answer: secrets go by name, by schema and inside URLs.
 fn redact(stored: &Keyed<Response>, requests: &Keyed<wire::Request>) -> Keyed<Response> {
     let hide = |(key, response): &(String, Response)| {
         let schema = requests.get(key).and_then(|request| request.schema.as_ref());
         let content = response.content.as_ref().map(|content| redacted(content, schema));
-        let reason = response.reason.as_ref().map(|_| sayso_core::json::REDACTED.to_owned());
+        let reason = response.reason.as_ref().map(|_| REDACTED.to_owned());
         (key.clone(), Response { action: response.action, content, reason })
     };
     Keyed(stored.0.iter().map(hide).collect())
@@ -158,6 +170,10 @@ impl People for LocalPeople {
         };
         if !record.redacted {
             return Ok(Some(record));
+        }
+        if self.caller.kind == PrincipalKind::Agent {
+            let (submitted, effective) = (hide(&record.submitted), hide(&record.effective));
+            return Ok(Some(ResponseRecord { submitted, effective, ..record }));
         }
         let requests: Keyed<wire::Request> =
             serde_json::from_str(found.requests.as_str()).map_err(|_| Error::Corrupt("request"))?;

@@ -24,7 +24,7 @@ fn may_see(caller: &Principal, asked_by: &Principal) -> bool {
 pub(crate) fn as_wire(stored: &StoredRound) -> Result<wire::Round, Error> {
     let requests = serde_json::from_str(stored.requests.as_str()).map_err(|_| Error::Corrupt("request"))?;
     let calls = serde_json::from_str(stored.calls.as_str()).map_err(|_| Error::Corrupt("request"))?;
-    Ok(wire::Round::new(&stored.row, requests, calls))
+    Ok(wire::Round { suggestion_of: stored.suggestion_of, ..wire::Round::new(&stored.row, requests, calls) })
 }
 
 impl Sayso {

@@ -14,7 +14,7 @@ use super::timers::{Due, HEARTBEAT, TRY_AGAIN};
 use crate::jsonrpc::{self, INTERNAL_ERROR, INVALID_PARAMS, Message};
 
 /// The key of the one request in a round of ours.
-const REQUEST_KEY: &str = "elicitation";
+pub(super) const REQUEST_KEY: &str = "elicitation";
 /// How long one wait for a round lasts before it is begun again.
 const WAIT: Duration = Duration::from_secs(50);
 
@@ -33,14 +33,20 @@ impl Session {
                 return;
             }
         };
-        let (text, elicitation_id) = (request.message.clone().unwrap_or_default(), request.elicitation_id.clone());
         let candidates = self.candidates();
-        let new = self.new_round(request, &candidates);
+        let late = self.find_late(&candidates, &request).await;
+        if let Some(round) = late.same {
+            self.take_up(upstream_id, round, request, candidates).await;
+            return;
+        }
+        let mut new = self.new_round(request.clone(), &candidates);
+        new.suggestion_of = late.others.first().map(|round| round.round_id);
         let opened = match self.desk.open(new, None).await {
             Ok(opened) => opened,
             Err(error) => {
                 let (code, words) = refusal(&error);
-                self.upstream.send(jsonrpc::error(upstream_id, code, &words, None)).await;
+                let data = coded(error.code().as_str());
+                self.upstream.send(jsonrpc::error(upstream_id, code, &words, Some(&data))).await;
                 return;
             }
         };
@@ -55,21 +61,28 @@ impl Session {
             }
             _ => Some(execution),
         };
-        let number = self.next_ask;
-        self.next_ask += 1;
-        self.watch(number, opened.round.round_id, opened.round.rev);
         let ask = Ask {
             upstream_id: upstream_id.to_owned(),
             round: opened.round.round_id,
-            fence,
-            message: text,
-            candidates: candidates.clone(),
+            fence: Some(fence),
+            request,
+            candidates,
             own_execution,
             answered: false,
         };
-        if let Some(id) = elicitation_id {
+        self.open_ask(ask, opened.round.rev).await;
+        self.supersede(late.others).await;
+    }
+
+    /// Waits for a person, and pauses the calls that may have asked.
+    pub(super) async fn open_ask(&mut self, ask: Ask, rev: u32) {
+        let number = self.next_ask;
+        self.next_ask += 1;
+        self.watch(number, ask.round, rev);
+        if let Some(id) = ask.request.elicitation_id.clone() {
             self.stored.keep_url(id, ask.round);
         }
+        let candidates = ask.candidates.clone();
         self.asks.insert(number, ask);
         for call in candidates {
             self.paused(call).await;
@@ -141,12 +154,17 @@ impl Session {
         let (upstream_id, round_id, fence) = (ask.upstream_id.clone(), ask.round, ask.fence.clone());
         if let Some(failure) = &round.failure {
             // Only a person's own decline or cancel goes upstream as such.
-            let line = jsonrpc::error(&upstream_id, INTERNAL_ERROR, &words::ended(failure), None);
+            let data = coded(&failure.code);
+            let line = jsonrpc::error(&upstream_id, INTERNAL_ERROR, &words::ended(failure), Some(&data));
             self.upstream.send(line).await;
             self.drop_ask(number).await;
             return;
         }
-        match self.desk.start(round_id, fence).await {
+        let started = match fence {
+            Some(fence) => self.desk.start(round_id, fence).await,
+            None => self.claim_and_start(number, round_id).await,
+        };
+        match started {
             Ok(handed) => {
                 self.upstream.send(jsonrpc::result(&upstream_id, &elicit_result(&handed.responses))).await;
                 if let Some(ask) = self.asks.get_mut(&number) {
@@ -158,7 +176,8 @@ impl Session {
             }
             Err(error @ (Error::Conflict { .. } | Error::State { .. })) => {
                 // Somebody took this process for dead and ended the round; nothing was handed over.
-                let line = jsonrpc::error(&upstream_id, INTERNAL_ERROR, &error.to_string(), None);
+                let data = coded(error.code().as_str());
+                let line = jsonrpc::error(&upstream_id, INTERNAL_ERROR, &error.to_string(), Some(&data));
                 self.upstream.send(line).await;
                 self.drop_ask(number).await;
             }
@@ -186,8 +205,8 @@ impl Session {
     /// The upstream has read the answer of an ask that no single call made.
     pub(super) async fn receipt(&mut self, number: u64) {
         let Some(ask) = self.asks.remove(&number) else { return };
-        let mut steps = vec![Step::Delivered(ask.round, ask.fence.clone()), Step::Resolved(ask.round, ask.fence)];
-        steps.extend(ask.own_execution.map(|own| Step::Finished(own, Outcome::Completed, None)));
+        let own = ask.own_execution.map(|own| Step::Finished(own, Outcome::Completed, None));
+        let steps = ask.arrived().into_iter().chain(own).collect();
         self.settle(steps).await;
     }
 
@@ -201,10 +220,7 @@ impl Session {
     pub(super) fn take_answered(&mut self, number: u64) -> Vec<Step> {
         let is_its = |ask: &Ask| ask.answered && ask.own_execution.is_none() && ask.candidates == [number];
         let arrived: Vec<_> = self.asks.iter().filter(|(_, ask)| is_its(ask)).map(|(ask, _)| *ask).collect();
-        let taken = arrived.iter().filter_map(|ask| self.asks.remove(ask));
-        taken
-            .flat_map(|ask| [Step::Delivered(ask.round, ask.fence.clone()), Step::Resolved(ask.round, ask.fence)])
-            .collect()
+        arrived.iter().filter_map(|ask| self.asks.remove(ask)).flat_map(Ask::arrived).collect()
     }
 
     /// Stores what became known, in one transaction; where a part of it is refused, because a round has ended
@@ -225,7 +241,7 @@ impl Session {
     }
 
     /// Forgets an ask that has ended, with its own execution.
-    async fn drop_ask(&mut self, number: u64) {
+    pub(super) async fn drop_ask(&mut self, number: u64) {
         if let Some(ask) = self.asks.remove(&number)
             && let Some(own) = ask.own_execution
         {
@@ -233,12 +249,13 @@ impl Session {
         }
     }
 
-    /// The upstream takes its question back. A person who answers now is told so.
-    pub(super) async fn withdrawn(&mut self, number: u64) {
+    /// A question ends without an answer. A person who answers now is told so; a late round stays as it is.
+    pub(super) async fn dropped(&mut self, number: u64, why: &str) {
         let Some(ask) = self.asks.get(&number) else { return };
-        let failure = Failure::new(Failure::WITHDRAWN, "the server that asked took its question back");
-        let step = Step::Failed(ask.round, Some(ask.fence.clone()), failure);
-        self.settle(vec![step]).await;
+        if ask.fence.is_some() {
+            let failure = Failure::new(Failure::WITHDRAWN, why);
+            self.settle(vec![Step::Failed(ask.round, ask.fence.clone(), failure)]).await;
+        }
         self.drop_ask(number).await;
     }
 
@@ -266,6 +283,11 @@ fn read_request(message: &Message) -> Result<Request, String> {
         }
         Some(_) => Err("params.mode must be form or url".to_owned()),
     }
+}
+
+/// An error's data: the stable code, as every other surface says it.
+fn coded(code: &str) -> String {
+    serde_json::json!({"code": code}).to_string()
 }
 
 fn refusal(error: &Error) -> (i64, String) {

@@ -1,9 +1,11 @@
 //! What is in flight: calls, the questions asked in them, and who waits for them.
 
 use sayso::wire::Call as ShownCall;
-use sayso::{ExecutionId, Fence, Json, RoundId};
+use sayso::{ExecutionId, Fence, Json, Request, RoundId, Step};
 use sayso_core::round::OperationKind;
 use tokio::time::Instant;
+
+use crate::jsonrpc::Message;
 
 /// A client's request that is open, under its id as written.
 #[derive(Debug, Clone)]
@@ -40,8 +42,12 @@ pub(super) struct Call {
     pub execution: Option<ExecutionId>,
     /// Whether a client leg of it has ended while it was paused.
     pub was_parked: bool,
+    /// Whether a question of it goes on without it, so that its failure is no answer to a call that is made again.
+    pub goes_on_late: bool,
     /// The last progress value written to whoever waits.
     pub progress: f64,
+    /// The request as it came, for making it again.
+    pub message: Message,
 }
 
 /// Identical calls have equal keys: the method, the name, and the canonical arguments.
@@ -73,9 +79,10 @@ pub(super) struct Ask {
     /// The upstream's id for it, as written.
     pub upstream_id: String,
     pub round: RoundId,
-    pub fence: Fence,
-    /// What the person is shown first.
-    pub message: String,
+    /// Under which it is delivered; none while it is a late round that nobody has claimed.
+    pub fence: Option<Fence>,
+    /// What is asked.
+    pub request: Request,
     /// The calls that may have asked it, by our upstream numbers; empty where the session asked.
     pub candidates: Vec<u64>,
     /// Its own execution, where it is not the only candidate's.
@@ -85,6 +92,17 @@ pub(super) struct Ask {
 }
 
 impl Ask {
+    /// What the person is shown first.
+    pub fn text(&self) -> &str {
+        self.request.message.as_deref().unwrap_or_default()
+    }
+
+    /// The steps that store its receipt; none before it was claimed.
+    pub fn arrived(self) -> Vec<Step> {
+        let Some(fence) = self.fence else { return Vec::new() };
+        vec![Step::Delivered(self.round, fence.clone()), Step::Resolved(self.round, fence)]
+    }
+
     /// Whether call `number` cannot go on before this is answered, as far as is known.
     pub fn pauses(&self, number: u64) -> bool {
         !self.answered && self.candidates.contains(&number)

@@ -154,7 +154,9 @@ impl Session {
             waiter: Some(waiter),
             execution: None,
             was_parked: false,
+            goes_on_late: false,
             progress: f64::NEG_INFINITY,
+            message: message.clone(),
         };
         self.forward(message, id, |_| Pending::Call(Box::new(call))).await;
     }

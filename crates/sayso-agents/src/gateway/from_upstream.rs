@@ -3,6 +3,7 @@
 use sayso_core::limits;
 
 use super::call::Pending;
+use super::handles::is_error;
 use super::lists::Reading;
 use super::session::Session;
 use super::{handshake, passage};
@@ -23,11 +24,11 @@ impl Session {
     }
 
     async fn upstream_answered(&mut self, message: &Message, id: &str) {
-        let Some((number, pending)) =
-            id.parse().ok().and_then(|number: u64| Some((number, self.requests.remove(&number)?)))
-        else {
-            return;
-        };
+        let Ok(number) = id.parse::<u64>() else { return };
+        if self.call(number).is_some() {
+            self.end_own_asks(number, is_error(message)).await;
+        }
+        let Some(pending) = self.requests.remove(&number) else { return };
         match pending {
             Pending::Initialize { client_id } => self.initialized(message, client_id).await,
             Pending::ListTools => self.tools_page(message).await,

@@ -53,7 +53,7 @@ impl Session {
 
     fn pending_result(&mut self, number: u64, execution: ExecutionId, waiter: &Waiter) -> String {
         let ask = self.asks.values().find(|ask| ask.pauses(number));
-        let (round, message) = ask.map_or((None, String::new()), |ask| (Some(ask.round), ask.message.clone()));
+        let (round, message) = ask.map_or((None, String::new()), |ask| (Some(ask.round), ask.text().to_owned()));
         let where_ = round.map(|round| format!("The person answers round {round} in Sayso.")).unwrap_or_default();
         let text = words::still_waiting(execution, &self.lists.wait_tool(), &where_);
         let Some(Pending::Call(call)) = self.requests.get(&number) else {
@@ -198,10 +198,13 @@ impl Session {
     /// before the client reads it.
     pub(super) async fn call_answered(&mut self, number: u64, call: Call, message: &Message) {
         let mut steps = self.take_answered(number);
-        steps.extend(self.end_open_asks(number));
+        steps.extend(self.end_shared_asks(number));
         if let Some(execution) = call.execution {
             steps.push(finished(execution, message));
-            self.stored.keep(call.key.clone(), execution, call.was_parked);
+            // A call whose question goes on without it has no answer for the next one, whatever its server says.
+            if !call.goes_on_late {
+                self.stored.keep(call.key.clone(), execution, call.was_parked);
+            }
         }
         self.settle(steps).await;
         let Some(waiter) = call.waiter else { return };
@@ -214,8 +217,20 @@ impl Session {
         self.client.send(message.with_id(&waiter.client_id)).await;
     }
 
-    /// A call that has ended asks nothing more: its open question ends, and it is no candidate of the shared ones.
-    fn end_open_asks(&mut self, number: u64) -> Vec<Step> {
+    /// A call that has ended asks nothing more. Where it failed, its server may just have lost patience: the question
+    /// goes on, for the time that the call is made again.
+    pub(super) async fn end_own_asks(&mut self, number: u64, has_failed: bool) {
+        let own = self.asks.iter().find(|(_, ask)| ask.pauses(number) && ask.candidates == [number]);
+        let Some(ask) = own.map(|(ask, _)| *ask) else { return };
+        if has_failed {
+            self.withdrawn(ask).await;
+        } else {
+            self.dropped(ask, "the call ended without waiting for the answer").await;
+        }
+    }
+
+    /// A call that has ended is no candidate of the questions that it may have shared; one without candidates ends.
+    fn end_shared_asks(&mut self, number: u64) -> Vec<Step> {
         let mut steps = Vec::new();
         let concerned: Vec<_> = self.asks.iter().filter(|(_, ask)| ask.pauses(number)).map(|(ask, _)| *ask).collect();
         for ask in concerned {
@@ -225,7 +240,7 @@ impl Session {
                 continue;
             }
             let failure = Failure::new(Failure::WITHDRAWN, "the call ended without waiting for the answer");
-            steps.push(Step::Failed(found.round, Some(found.fence.clone()), failure));
+            steps.push(Step::Failed(found.round, found.fence.clone(), failure));
             steps.extend(found.own_execution.map(|own| Step::Finished(own, Outcome::Cancelled, None)));
             self.asks.remove(&ask);
         }
@@ -246,6 +261,12 @@ fn finished(execution: ExecutionId, message: &Message) -> Step {
             Step::Finished(execution, Outcome::Failed(failure), stored("error"))
         }
     }
+}
+
+/// Whether an answer says that the call failed.
+pub(super) fn is_error(message: &Message) -> bool {
+    let result = message.member("result").and_then(ObjectView::read);
+    result.is_none_or(|result| result.get("isError") == Some("true"))
 }
 
 /// A stored result as an answer to the client's request of this id.

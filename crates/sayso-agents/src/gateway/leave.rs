@@ -90,7 +90,9 @@ impl Session {
                 format!("{why} before anybody answered; the question died with it")
             };
             let failure = Failure::new(Failure::RECOVERY_UNAVAILABLE, message);
-            steps.push(Step::Failed(ask.round, Some(ask.fence), failure));
+            // A late round that nobody has claimed waits for the next time, whoever asks then.
+            let Some(fence) = ask.fence else { continue };
+            steps.push(Step::Failed(ask.round, Some(fence), failure));
             let single = match ask.candidates.as_slice() {
                 [only] => self.call(*only).and_then(|call| call.execution),
                 _ => None,

@@ -12,12 +12,29 @@ const WAIT_TOOL: &str = "sayso_wait";
 /// What is known of the upstream's tools. What a client lists is never trusted for that.
 #[derive(Default)]
 pub(super) struct Lists {
-    /// By name: whether the tool declares an output schema.
-    tools: HashMap<String, bool>,
-    reading: HashMap<String, bool>,
+    /// What the tools say of themselves, by name.
+    tools: HashMap<String, ToolFacts>,
+    reading: HashMap<String, ToolFacts>,
     /// The client's requests for the first page that wait until the reading is done.
     pub waiting: Vec<Message>,
     pub state: Reading,
+}
+
+/// What one tool says of itself.
+#[derive(Debug, Clone, Copy)]
+struct ToolFacts {
+    has_output_schema: bool,
+    may_repeat: bool,
+}
+
+impl ToolFacts {
+    fn of(tool: &serde_json::Value) -> Self {
+        let says = |hint: &str| tool.pointer(&format!("/annotations/{hint}")) == Some(&serde_json::Value::Bool(true));
+        Self {
+            has_output_schema: tool.get("outputSchema").is_some(),
+            may_repeat: says("readOnlyHint") || says("idempotentHint"),
+        }
+    }
 }
 
 /// How far the gateway's own reading is.
@@ -47,7 +64,7 @@ impl Lists {
         let tools = Json::parse_within(result.get("tools")?, usize::MAX, JSON_DEPTH_CEILING).ok()?.value();
         for tool in tools.as_array()? {
             if let Some(name) = tool.get("name").and_then(serde_json::Value::as_str) {
-                self.reading.insert(name.to_owned(), tool.get("outputSchema").is_some());
+                self.reading.insert(name.to_owned(), ToolFacts::of(tool));
             }
         }
         result.get("nextCursor").filter(|cursor| *cursor != "null").map(str::to_owned)
@@ -61,7 +78,12 @@ impl Lists {
 
     /// Whether a result of this tool must carry what its output schema says, unless it is an error.
     pub fn has_output_schema(&self, tool: &str) -> bool {
-        self.tools.get(tool).copied().unwrap_or(false)
+        self.tools.get(tool).is_some_and(|facts| facts.has_output_schema)
+    }
+
+    /// Whether the tool says that calling it again does no harm. A tool that says nothing may do harm.
+    pub fn may_repeat(&self, tool: &str) -> bool {
+        self.tools.get(tool).is_some_and(|facts| facts.may_repeat)
     }
 
     /// The name of the tool that goes on waiting: another one where the upstream has it already.

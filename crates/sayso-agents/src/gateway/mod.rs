@@ -10,6 +10,7 @@ mod from_client;
 mod from_upstream;
 mod handles;
 mod handshake;
+mod late;
 mod leave;
 mod lists;
 mod options;
@@ -19,6 +20,6 @@ mod stored;
 mod timers;
 mod upstream;
 
-pub use options::{GatewayExit, GatewayOptions, GatewayReport, Hold};
+pub use options::{GatewayExit, GatewayOptions, GatewayReport, Hold, Replay};
 pub use session::run;
 pub use upstream::{Launch, Launched, Program};

@@ -29,6 +29,18 @@ impl Hold {
     }
 }
 
+/// When the gateway makes a call again by itself, because a person has answered after its server gave up waiting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Replay {
+    /// Where the tool says that it is read-only or idempotent; prompts and resources are read-only by nature.
+    #[default]
+    Declared,
+    /// Always: whoever says so knows that the server's calls may run twice.
+    Always,
+    /// Never: the answer waits until the agent calls again.
+    Never,
+}
+
 /// How a gateway is run.
 #[derive(Debug, Clone)]
 pub struct GatewayOptions {
@@ -38,6 +50,8 @@ pub struct GatewayOptions {
     pub upstream: Arc<dyn Launch>,
     /// How long a tool call is held.
     pub hold: Hold,
+    /// When a call is made again for a late answer.
+    pub replay: Replay,
     /// How long the gateway stays for paused calls after the client has left.
     pub linger: Duration,
 }

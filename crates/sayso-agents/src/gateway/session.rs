@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 
 use super::call::{Ask, Call, Open, Pending};
 use super::handshake::Handshake;
+use super::late::LateCall;
 use super::lists::Lists;
 use super::options::{GatewayExit, GatewayOptions, GatewayReport};
 use super::stored::StoredResults;
@@ -29,6 +30,8 @@ pub(super) enum Event {
     Upstream(u32, Line),
     /// The round of this ask is no longer pending.
     Changed(u64, Box<wire::Round>),
+    /// The late round of this call is no longer pending.
+    LateAnswered(Box<LateCall>),
     /// A result that another process stores, for the client's request of this id.
     Elsewhere { client_id: String, execution: ExecutionId, outcome: Result<wire::ExecutionResult, sayso::Error> },
 }
@@ -142,6 +145,7 @@ impl Session {
             },
             Event::Upstream(..) => {}
             Event::Changed(ask, round) => self.round_changed(ask, &round).await,
+            Event::LateAnswered(call) => self.make_again(*call).await,
             Event::Elsewhere { client_id, execution, outcome } => {
                 self.found_elsewhere(&client_id, execution, outcome).await;
             }

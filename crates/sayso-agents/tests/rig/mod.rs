@@ -10,7 +10,7 @@ use sayso::{
     Answer, Channel, Desk, Error, ExecutionId, Fence, Handed, Json, LocalDesk, Opened, Options, People, Principal,
     Response, RoundFilter, RoundId, Sayso, Status, Step, wire,
 };
-use sayso_agents::gateway::{self, GatewayOptions, GatewayReport, Hold, Launch, Launched};
+use sayso_agents::gateway::{self, GatewayOptions, GatewayReport, Hold, Launch, Launched, Replay};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
 use tokio::sync::{mpsc, oneshot};
@@ -102,6 +102,7 @@ pub struct Setup {
     pub linger: Duration,
     pub tools: Value,
     pub capabilities: Value,
+    pub replay: Replay,
     /// Whether nothing can be stored.
     pub store_is_away: bool,
 }
@@ -122,6 +123,15 @@ impl Desk for Away {
     }
     async fn start(&self, round: RoundId, fence: Fence) -> Result<Handed, Error> {
         self.0.start(round, fence).await
+    }
+    async fn claim(&self, round: RoundId) -> Result<Fence, Error> {
+        self.0.claim(round).await
+    }
+    async fn late(&self, prefix: &str) -> Result<Vec<wire::Round>, Error> {
+        self.0.late(prefix).await
+    }
+    async fn withdraw(&self, round: RoundId, fence: Fence, successor: sayso::Ask) -> Result<wire::Round, Error> {
+        self.0.withdraw(round, fence, successor).await
     }
     async fn settle(&self, steps: Vec<Step>) -> Result<(), Error> {
         self.0.settle(steps).await
@@ -147,6 +157,7 @@ impl Default for Setup {
             linger: Duration::from_secs(600),
             tools: json!([{"name": "book", "inputSchema": {"type": "object"}}]),
             capabilities: json!({}),
+            replay: Replay::Declared,
             store_is_away: false,
         }
     }
@@ -169,6 +180,7 @@ impl Rig {
             upstream: Arc::new(Pipes(Mutex::new(launched))),
             hold: Hold::Fixed(setup.hold),
             linger: setup.linger,
+            replay: setup.replay,
         };
         let (client_in, their_out) = tokio::io::duplex(PIPE_BYTES);
         let (their_in, client_out) = tokio::io::duplex(PIPE_BYTES);
@@ -221,12 +233,17 @@ impl Rig {
     /// The upstream asks for a street under `id`; the round.
     pub async fn ask(&mut self, id: &str) -> wire::Round {
         let known = self.rounds().await.len();
+        self.ask_raw(id).await;
+        self.new_round(known).await
+    }
+
+    /// The upstream asks for a street under `id`.
+    pub async fn ask_raw(&mut self, id: &str) {
         self.upstream
             .say(json!({"jsonrpc": "2.0", "id": id, "method": "elicitation/create", "params": {
                 "message": "Where to?", "requestedSchema": {
                     "type": "object", "properties": {"street": {"type": "string"}}, "required": ["street"]}}}))
             .await;
-        self.new_round(known).await
     }
 
     /// Waits until there is one more round than `known`.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::Args as ClapArgs;
 use sayso::wire::{Answer, Keyed, Response, Round};
 use sayso::{Channel, Error, Json, Options, People as _, Principal, RoundFilter, RoundId, Sayso, Status};
-use sayso_agents::gateway::{self, GatewayOptions, GatewayReport, Hold, Program};
+use sayso_agents::gateway::{self, GatewayOptions, GatewayReport, Hold, Program, Replay};
 use sayso_core::json::visible;
 use serde::Serialize;
 use serde_json::json;
@@ -62,10 +62,8 @@ pub async fn run(place: &Place, args: DemoArgs) -> Result<(), CommandError> {
         return Ok(());
     }
     let answers = args.answers.as_deref().map(read_answers).transpose()?;
-    let folder = match &place.data {
-        Some(folder) => data_folder::resolve(Some(folder))?,
-        None => data_folder::resolve(None)?.with_file_name("sayso-demo"),
-    };
+    // A store of its own: whoever runs the demo is let into it without more ado, and nothing real is in there.
+    let folder = data_folder::resolve(place.data.as_deref())?.join("demo");
     let owner = account::owner(place.account.as_deref());
     let sayso = Sayso::open(Options::at(&folder).person(owner).sweeping()).await?;
     let told = stop::signal()?;
@@ -171,6 +169,7 @@ impl Stage {
             upstream: Arc::new(Program(vec![this.into(), "demo".into(), "--as-server".into()])),
             hold: Hold::DEFAULT,
             linger: Duration::from_secs(0),
+            replay: Replay::Never,
         };
         let (client_end, gateway_end) = tokio::io::duplex(PIPE_BYTES);
         let (input, output) = tokio::io::split(gateway_end);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args as ClapArgs;
 use sayso::{Options, Principal, Sayso};
-use sayso_agents::gateway::{self, GatewayExit, GatewayOptions, Hold, Program};
+use sayso_agents::gateway::{self, GatewayExit, GatewayOptions, Hold, Program, Replay};
 
 use crate::args::Place;
 use crate::error::CommandError;
@@ -29,12 +29,36 @@ pub struct GatewayArgs {
     /// are known to wait
     #[arg(long, default_value = "45", value_parser = hold, value_name = "SECONDS|auto")]
     hold: Hold,
+    /// When a call is made again because a person has answered after its server gave up waiting
+    #[arg(long, value_enum, default_value_t = ReplayArg::Declared)]
+    replay: ReplayArg,
     /// How long to stay for paused calls after the client has left, in seconds
     #[arg(long, default_value_t = 600, value_name = "SECONDS")]
     linger: u64,
     /// The server's program and arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
+}
+
+/// When a call is made again for a late answer.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum ReplayArg {
+    /// Where the tool says that it is read-only or idempotent
+    Declared,
+    /// Always; the server's calls may then run twice
+    Always,
+    /// Never; the answer waits until the agent calls again
+    Never,
+}
+
+impl From<ReplayArg> for Replay {
+    fn from(arg: ReplayArg) -> Self {
+        match arg {
+            ReplayArg::Declared => Self::Declared,
+            ReplayArg::Always => Self::Always,
+            ReplayArg::Never => Self::Never,
+        }
+    }
 }
 
 fn server_name(text: &str) -> Result<String, String> {
@@ -65,6 +89,7 @@ pub async fn run(place: &Place, args: GatewayArgs) -> Result<(), CommandError> {
         upstream: Arc::new(Program(args.command)),
         hold: args.hold,
         linger: Duration::from_secs(args.linger),
+        replay: args.replay.into(),
     };
     let report = gateway::run(desk, options, tokio::io::stdin(), tokio::io::stdout(), stop::signal()?).await;
     if report.skipped_lines > 0 {

@@ -32,9 +32,16 @@ pub(super) fn revoke<V: View>(work: &mut Work<V>, id: TokenId, by: &Principal) -
     if token.revoked_at.is_some() {
         return Ok(Reply::Token(Box::new(token)));
     }
+    // A session that began with this credential would outlive it; whoever should not have the one has not the other.
+    let also = match token.use_ {
+        TokenUse::Api => work.view.sessions(&token.principal).map_err(Stop::Read)?,
+        TokenUse::Login | TokenUse::Session => Vec::new(),
+    };
     let token = Token { revoked_at: Some(work.now), ..token };
-    work.writes.push(Write::Token(Box::new(token.clone())));
-    event(work, by, EventBody::TokenRevoked { token_id: id });
+    for ended in std::iter::once(token.clone()).chain(also) {
+        event(work, by, EventBody::TokenRevoked { token_id: ended.id });
+        work.writes.push(Write::Token(Box::new(Token { revoked_at: Some(work.now), ..ended })));
+    }
     Ok(Reply::Token(Box::new(token)))
 }
 

@@ -40,6 +40,7 @@ pub(super) fn create<V: View>(work: &mut Work<V>, new: &NewRound) -> Decided<V> 
         round: round.id,
         requests: new.requests.clone(),
         calls: new.calls.clone(),
+        suggestion_of: new.suggestion_of,
         request_state: new.request_state.clone(),
     });
     if let Some(fence) = &new.fence {

@@ -1,4 +1,4 @@
-//! The diagnostic projection of an answer (rounds.md, "Audit and redaction"): the only form in which an answer's
+//! The diagnostic projection of an answer (`docs/rounds.md`, "Audit and redaction"): the only form in which an answer's
 //! content may reach an operator. In doubt it shows too little.
 
 use super::canonical::{quoted, write_text};

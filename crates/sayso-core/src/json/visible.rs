@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 /// The text for one line: control, bidirectional, zero-width and tag characters as `⟦U+202E⟧`. Everything a person
-/// is shown goes through here (rounds.md, "Audit and redaction"), so that no text can pose as another.
+/// is shown goes through here (`docs/rounds.md`, "Audit and redaction"), so that no text can pose as another.
 pub fn visible(text: &str) -> Cow<'_, str> {
     replaced(text, is_deceptive)
 }

@@ -140,7 +140,7 @@ fn check_answer(content: Option<&Json>, single: bool, choice: Option<&Choice>) -
 }
 
 impl CheckedResponses {
-    /// The canonical text of what was submitted: equal texts are the same answer (rounds.md, "Idempotency").
+    /// The canonical text of what was submitted: equal texts are the same answer (`docs/rounds.md`, "Idempotency").
     pub fn canonical(&self) -> String {
         let mut entries: Vec<_> = self.submitted.0.iter().collect();
         entries.sort_by(|(a, _), (b, _)| a.cmp(b));

@@ -1,4 +1,4 @@
-//! Plain text to an answer, as `threads.md` maps it. Total: no input panics, and unknown text is kept as typed.
+//! Plain text to an answer: a number, a label, or the text itself. Total: no input panics, and unknown text is kept as typed.
 
 use crate::request::Choice;
 

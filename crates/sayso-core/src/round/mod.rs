@@ -1,5 +1,5 @@
-//! A round and how it moves: the states, the fences, and the one function per row of the table in the design's
-//! `rounds.md`.
+//! A round and how it moves: the states, the fences, and the one function per row of the table in
+//! `docs/rounds.md`.
 
 mod digest;
 mod transition;

@@ -1,5 +1,5 @@
 //! Schemas of what is asked: gated, compiled, taken apart into fields, and answers checked against them
-//! (rounds.md, "Responses and validation").
+//! (`docs/rounds.md`, "Responses and validation").
 //!
 //! [`FormSchema::open`] refuses whatever could not be checked later, so that a person is never asked for an answer
 //! that nobody can accept. JSON Schema 2020-12, formats asserted, a regular expression engine of linear time.

@@ -10,7 +10,7 @@ const UNDECLARED: [&str; 8] =
     ["allOf", "anyOf", "oneOf", "not", "if", "patternProperties", "dependentSchemas", "unevaluatedProperties"];
 
 impl InputSchema {
-    /// Whether a schema names the keys a person fills in (rounds.md, "Responses and validation"): `type` is `object`,
+    /// Whether a schema names the keys a person fills in (`docs/rounds.md`, "Responses and validation"): `type` is `object`,
     /// `properties` is an object with members, every `required` is one of them, and nothing at the top declares others.
     pub fn is_usable(schema: &Json) -> bool {
         let tree = schema.tree();

@@ -53,6 +53,9 @@ pub struct NewRound {
     /// The calls that the round may be about, shown to the person.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<Call>,
+    /// An earlier round of the same asker whose answer is suggested to the person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suggestion_of: Option<RoundId>,
     /// What is asked.
     pub requests: Keyed<Request>,
 }
@@ -141,6 +144,9 @@ pub struct Round {
     /// The calls that it may be about.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<Call>,
+    /// An earlier round of the same asker whose answer is suggested to the person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suggestion_of: Option<RoundId>,
     /// What is asked.
     pub requests: Keyed<Request>,
 }
@@ -168,6 +174,7 @@ impl Round {
             answered: row.answered.as_ref().map(Answered::from),
             url_completed_at: row.url_completed_at,
             calls,
+            suggestion_of: None,
             requests,
         }
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 
 use sayso_core::command::{
-    Command, Creation, DeliveryContent, NewRound, Operation, Reply, RoundExecution, Token, View, Write, apply,
+    Command, Creation, DeliveryContent, NewRound, Operation, Reply, RoundExecution, Token, TokenUse, View, Write, apply,
 };
 use sayso_core::error::Error;
 use sayso_core::event::NewEvent;
@@ -46,7 +46,7 @@ impl Memory {
     fn write(&mut self, write: Write) {
         match write {
             Write::Round(round) => drop(self.rounds.insert(round.id, *round)),
-            Write::Requests { round, requests, calls, request_state } => {
+            Write::Requests { round, requests, calls, request_state, .. } => {
                 assert!(self.requests.insert(round, (requests, calls)).is_none(), "requests are written once");
                 if let Some(state) = request_state {
                     self.request_states.insert(round, state);
@@ -113,6 +113,11 @@ impl View for Memory {
     fn token(&self, id: TokenId) -> Result<Option<Token>, Infallible> {
         Ok(self.tokens.get(&id).cloned())
     }
+    fn sessions(&self, principal: &Principal) -> Result<Vec<Token>, Infallible> {
+        let is_its =
+            |token: &&Token| token.principal == *principal && token.use_ != TokenUse::Api && token.revoked_at.is_none();
+        Ok(self.tokens.values().filter(is_its).cloned().collect())
+    }
 }
 
 pub fn json(text: &str) -> Json {
@@ -155,6 +160,7 @@ pub fn new_round(n: u128, fence: Option<Fence>) -> NewRound {
         has_approval: false,
         requests,
         calls: json("[]"),
+        suggestion_of: None,
         request_state: Some("sealed".to_owned()),
         creation: None,
     }

@@ -1,4 +1,4 @@
-//! The HTTP API of the design's `wire.md`, a file a resource.
+//! The HTTP API (`docs/http.md`), a file a resource.
 
 mod answers;
 mod executions;

@@ -282,7 +282,7 @@ pub(super) fn choice(index: usize, choice: &Choice, question: &str, drawn: Drawn
 
 fn hint(id: &str, field: &Field, form: &Form) -> Option<Markup> {
     let description = field.description.as_deref().filter(|text| !text.trim().is_empty());
-    let limits = limits(&field.kind);
+    let limits = limits(field);
     let schema = matches!(field.kind, FieldKind::Json).then(|| property(form, &field.name)).flatten();
     if description.is_none() && limits.is_none() && field.default.is_none() && schema.is_none() {
         return None;
@@ -336,14 +336,16 @@ fn property(form: &Form, name: &str) -> Option<Json> {
 }
 
 /// What fits, in words.
-fn limits(kind: &FieldKind) -> Option<String> {
-    let said: Vec<String> = match kind {
+fn limits(field: &Field) -> Option<String> {
+    let said: Vec<String> = match &field.kind {
         FieldKind::Text { min_length, max_length, pattern, format } => {
             let example = match format {
                 Some(TextFormat::DateTime) => Some("The offset is such as +02:00, or Z for UTC.".to_owned()),
                 _ => None,
             };
-            let pattern = pattern.as_ref().map(|pattern| format!("Must match the pattern {}", words::excerpt(pattern)));
+            // Where the asker has said in words what fits, the expression only frightens.
+            let shown = pattern.as_ref().filter(|_| field.description.is_none());
+            let pattern = shown.map(|pattern| format!("Must match the pattern {}", words::excerpt(pattern)));
             between(*min_length, *max_length, "character").into_iter().chain(pattern).chain(example).collect()
         }
         FieldKind::Number { integer, minimum, maximum, exclusive_minimum, exclusive_maximum, multiple_of } => {

@@ -53,7 +53,7 @@ async fn show(State(app): State<Shared>, session: Session) -> Result<Response, F
             @if rounds.is_empty() {
                 (nothing())
             } @else {
-                p.lede { (count) ", the longest waiting first." }
+                p.lede { (count) @if rounds.len() > 1 { ", the longest waiting first" } "." }
                 ul.rounds { @for round in &rounds { (card(round, now)?) } }
                 @if is_more { p { "There are more, and older ones. They appear here as these are answered." } }
             }

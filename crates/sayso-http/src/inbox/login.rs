@@ -7,6 +7,7 @@ use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use maud::{Markup, html};
+use sayso::Error;
 
 use super::Failed;
 use super::layout::{Page, Place};
@@ -61,9 +62,22 @@ async fn show(State(app): State<Shared>, headers: HeaderMap, uri: Uri) -> Result
 async fn log_in(State(app): State<Shared>, request: Request) -> Result<Response, Failed> {
     let pairs = body::form(request).await.map_err(Failed)?;
     let token = pairs.into_iter().find(|(name, _)| name == "token").map(|(_, token)| token).unwrap_or_default();
-    let secret = app.sayso.use_login(&token).await?;
+    let secret = match app.sayso.use_login(&token).await {
+        Err(Error::Unauthenticated(_)) => return Ok(used_up()),
+        secret => secret?,
+    };
     let cookie = session_cookie(Some(&secret), app.options.is_https());
     Ok(([(header::SET_COOKIE, cookie)], Redirect::to("/")).into_response())
+}
+
+/// A link that is no longer good, and how to get another.
+fn used_up() -> Response {
+    let main = html! {
+        h1 { "This link has been used or is too old" }
+        (how_to())
+    };
+    let title = "Log in".to_owned();
+    Page { title, person: None, place: Place::Elsewhere, live: None, main }.respond(StatusCode::UNAUTHORIZED)
 }
 
 async fn log_out(State(app): State<Shared>, headers: HeaderMap) -> Result<Response, Failed> {

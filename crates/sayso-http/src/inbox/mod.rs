@@ -12,6 +12,7 @@ mod problems;
 mod question;
 mod reading;
 mod round;
+mod suggested;
 mod typed;
 mod words;
 

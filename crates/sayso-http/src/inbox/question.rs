@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use maud::{Markup, html};
 use sayso::wire::{Call, Round};
-use sayso::{Principal, UnixMs};
+use sayso::{LATE_PREFIX, Principal, UnixMs};
 use sayso_core::error::Error;
 use sayso_core::request::{ConsentUrl, Request, Requests};
 
@@ -26,6 +26,8 @@ pub(super) struct Question<'q> {
     pub(super) requests: &'q Requests,
     pub(super) drawn: Drawn<'q>,
     pub(super) notice: Option<Notice>,
+    /// Whether the form holds the answer of an earlier question.
+    pub(super) is_suggested: bool,
     /// The idempotency key of the answer that this form will send.
     pub(super) key: String,
 }
@@ -50,6 +52,12 @@ impl Question<'_> {
                 p.patience { "Last time, " (words::line(&self.round.server)) " took its question back after " (words::duration(waited)) "." }
             }
             (calls(&self.round.calls))
+            @if self.round.logical_operation_id.starts_with(LATE_PREFIX) {
+                p.patience { "The server has given up waiting for now. Your answer is kept, and used when the call is made again." }
+            }
+            @if self.is_suggested {
+                p.patience id="suggested" { "The form holds the answer that an earlier question got. Check it before you send it." }
+            }
             (self.form())
         };
         let live = Some(self.round.round_id.to_string());

@@ -18,7 +18,7 @@ use super::layout::{Page, Place};
 use super::problems::Problems;
 use super::question::{Notice, Question};
 use super::typed::{DIGEST, KEY, Typed};
-use super::{Failed, login, opened, outcome, reading, sentence, words};
+use super::{Failed, login, opened, outcome, reading, sentence, suggested, words};
 use crate::app::{App, Shared};
 use crate::auth::Session;
 use crate::body;
@@ -44,8 +44,14 @@ async fn show(State(app): State<Shared>, session: Session, Path(id): Path<String
     if round.status != Status::Pending {
         return Ok(outcome::respond(&app, &session, &round, &requests, None).await?);
     }
-    let drawn = Drawn { typed: None, problems: &Problems::default() };
-    let question = Question { round: &round, requests: &requests, drawn, notice: None, key: new_key()? };
+    let earlier = match round.suggestion_of {
+        Some(earlier) => session.people(&app).responses(earlier).await?,
+        None => None,
+    };
+    let suggested = earlier.and_then(|record| suggested::typed(&requests, &record));
+    let drawn = Drawn { typed: suggested.as_ref(), problems: &Problems::default() };
+    let is_suggested = suggested.is_some();
+    let question = Question { round: &round, requests: &requests, drawn, notice: None, is_suggested, key: new_key()? };
     Ok(question.respond(&app, &session.person, StatusCode::OK).await?)
 }
 
@@ -132,7 +138,8 @@ impl AnswerPage<'_> {
         let drawn = Drawn { typed: Some(self.typed), problems };
         let key = self.typed.one(KEY).filter(|key| !key.is_empty());
         let key = key.map_or_else(new_key, |key| Ok(key.to_owned()))?;
-        let question = Question { round: &self.round, requests: &self.requests, drawn, notice, key };
+        let question =
+            Question { round: &self.round, requests: &self.requests, drawn, notice, is_suggested: false, key };
         question.respond(self.app, &self.session.person, status).await
     }
 

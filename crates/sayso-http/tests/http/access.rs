@@ -88,16 +88,18 @@ async fn an_agents_list_holds_its_own_rounds_only() {
 }
 
 #[tokio::test]
-async fn an_agent_reads_a_redacted_answer_and_a_page_of_nobodys_is_the_login() {
+async fn an_agent_reads_no_value_before_it_collects_and_a_page_of_nobodys_is_the_login() {
     let served = Served::new().await;
-    let secret = r#"{"type":"object","properties":{"password":{"type":"string"}}}"#;
+    let secret = r#"{"type":"object","properties":{"password":{"type":"string"},"city":{"type":"string"}}}"#;
     let round = served.ask(vec![("address", form("?", secret))]).await;
     let path = format!("/v1/rounds/{}/responses", round.round_id);
-    let answer = json!({"responses": {"address": {"action": "accept", "content": {"password": "hunter2"}}}});
+    let answer =
+        json!({"responses": {"address": {"action": "accept", "content": {"password": "hunter2", "city": "Pune"}}}});
     let answered = post(&path).bearer(&served.person).key("k").json(answer).send(&served).await;
     assert!(answered.status.is_success() && !answered.text.contains("hunter2"));
     let redacted = get(&path).bearer(&served.agent).send(&served).await;
-    assert!(redacted.status.is_success() && !redacted.text.contains("hunter2"), "{}", redacted.text);
+    assert!(redacted.status.is_success(), "{}", redacted.text);
+    assert!(!redacted.text.contains("hunter2") && !redacted.text.contains("Pune"), "{}", redacted.text);
     assert!(get(&path).session(&served.session).send(&served).await.text.contains("hunter2"));
 
     for path in

@@ -1,7 +1,7 @@
 //! The pages: what they show, how an answer takes from them, and what is kept when it does not.
 
 use sayso::wire::{Call, Keyed};
-use sayso::{Ask, Desk, Json, People, Principal, RoundId, Step};
+use sayso::{Answer, Ask, Desk, Json, LATE_PREFIX, People, Principal, Response, RoundId, Step};
 use sayso_core::round::{Delivery, Failure};
 
 use crate::served::{Served, approval, choice, form, get, post, text, url};
@@ -546,4 +546,28 @@ async fn the_history_turns_its_pages() {
     let second = served.page(&format!("/history?cursor={older}")).await;
     assert_eq!(second.page(200).matches("<li class=\"card\">").count(), 2);
     served.page("/history?cursor=nonsense").await.page(404);
+}
+
+#[tokio::test]
+async fn a_question_that_goes_on_late_says_so_and_suggests_the_answer_that_came_before() {
+    let served = Served::new().await;
+    let desk = served.sayso.desk(Principal::agent("claude"));
+    let first = served.ask_address().await;
+    let content = Json::parse(r#"{"street":"1 <Main> Street"}"#).unwrap();
+    let people = served.sayso.people();
+    people.answer(first.round_id, Answer::one("address", Response::accept(content)), "k").await.unwrap();
+    let ask = Ask {
+        logical_operation_id: Some(format!("{LATE_PREFIX}call:question")),
+        suggestion_of: Some(first.round_id),
+        ..Ask::one("address", form("Where to, exactly?", crate::served::ADDRESS))
+    };
+    let round = desk.ask(ask, None).await.unwrap();
+    let page = served.page(&path(round.round_id)).await;
+    let html = page.page(200);
+    assert!(html.contains("used when the call is made again"), "{html}");
+    assert!(html.contains("answer that an earlier question got"), "{html}");
+    assert!(tag(html, "r0-f0").contains("1 &lt;Main&gt; Street"), "{html}");
+    let other = served.sayso.desk(Principal::agent("somebody else"));
+    let theirs = Ask { suggestion_of: Some(first.round_id), ..Ask::one("x", form("?", crate::served::ADDRESS)) };
+    assert!(other.ask(theirs, None).await.is_err(), "another agent's answer is never suggested");
 }

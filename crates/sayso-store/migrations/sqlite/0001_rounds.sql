@@ -37,12 +37,15 @@ CREATE UNIQUE INDEX rounds_by_operation ON rounds (execution_id, operation, roun
 CREATE INDEX rounds_pending ON rounds (id) WHERE status = 'pending';
 CREATE INDEX rounds_deadline ON rounds (deadline) WHERE status = 'pending' AND deadline IS NOT NULL;
 CREATE INDEX rounds_held ON rounds (owner) WHERE owner IS NOT NULL AND status NOT IN ('resolved', 'failed');
+CREATE INDEX rounds_late ON rounds (operation)
+    WHERE operation >= 'late:' AND operation < 'late;' AND finished_at IS NULL;
 CREATE INDEX rounds_withdrawn ON rounds (server, finished_at) WHERE failure_code = 'withdrawn';
 
 CREATE TABLE round_requests (
     round_id BLOB NOT NULL PRIMARY KEY,
     requests TEXT NOT NULL,
-    calls TEXT NOT NULL
+    calls TEXT NOT NULL,
+    suggestion_of BLOB
 ) STRICT, WITHOUT ROWID;
 
 -- A row here lives until its round is finished, and not longer.

@@ -140,6 +140,7 @@ impl<S: Subject> Bench<S> {
             has_approval: false,
             requests,
             calls: json(r#"[{"name":"book","arguments":{"n":0.10}}]"#),
+            suggestion_of: None,
             request_state: Some(SEALED.to_owned()),
             creation: None,
         }
@@ -259,6 +260,16 @@ impl<S: Subject> Bench<S> {
 
     pub(super) async fn events(&self) -> Vec<Event> {
         self.store.events_after(0, usize::MAX).await.expect("events")
+    }
+
+    /// Checks that the events are numbered without gaps and linked by their hashes.
+    pub(super) async fn check_chain(&self) {
+        let mut previous = [0; 32];
+        for (event, seq) in self.events().await.iter().zip(1..) {
+            assert_eq!((event.seq, event.previous_hash), (seq, previous));
+            assert!(event.is_intact(), "{event:?}");
+            previous = event.hash;
+        }
     }
 
     /// The names of the events after the first `skipped`.

@@ -55,6 +55,19 @@ pub(super) async fn a_token_is_found_by_its_hash_until_it_is_revoked<S: Subject>
     assert_eq!(bench.event_names(0).await, ["token_added", "token_added", "token_added", "token_revoked"]);
 }
 
+pub(super) async fn revoking_a_credential_ends_the_sessions_that_began_with_it<S: Subject>(bench: &Bench<S>) {
+    let api = add(bench, token(1, TokenUse::Api, ada()), None).await;
+    add(bench, token(2, TokenUse::Session, ada()), None).await;
+    add(bench, token(3, TokenUse::Login, ada()), None).await;
+    add(bench, token(4, TokenUse::Session, Principal::person("somebody else")), None).await;
+    let now = bench.now().await;
+    bench.run(Command::RevokeToken { token: api.id, by: ada() }).await.expect("revoked");
+    for (n, is_good) in [(1, false), (2, false), (3, false), (4, true)] {
+        let found = by_hash(bench, n).await.expect("is kept");
+        assert_eq!(found.is_good(now), is_good, "token {n}");
+    }
+}
+
 pub(super) async fn a_login_link_becomes_one_session<S: Subject>(bench: &Bench<S>) {
     let use_it = |link: u8, session: u8| Command::UseLogin {
         login_hash: [link; 32],

@@ -1,4 +1,4 @@
-//! The suite that every store runs: the operations table of the design's `rounds.md`, row by row, on a real store.
+//! The suite that every store runs: the operations table of `docs/rounds.md`, row by row, on a real store.
 //!
 //! A store's tests implement [`Subject`] and write `sayso_store::conformance!(TheirSubject);`, which expands to one test
 //! a case. Nothing here knows how a store keeps anything.
@@ -104,6 +104,7 @@ macro_rules! conformance {
         }
         credentials {
             a_token_is_found_by_its_hash_until_it_is_revoked
+            revoking_a_credential_ends_the_sessions_that_began_with_it
             a_login_link_becomes_one_session
         }
         units {
@@ -121,6 +122,7 @@ macro_rules! conformance {
             a_reopened_store_reads_everything
             a_second_store_object_sees_what_the_first_commits
             rounds_are_paged_newest_first_and_filtered
+            late_rounds_are_found_by_their_operation_until_they_are_finished
             executions_are_paged_newest_first_and_filtered
             what_is_overdue_is_found_earliest_first
             what_died_with_its_worker_is_found

@@ -16,6 +16,7 @@ const ALL: RoundFilter = RoundFilter {
     finished_or_answered: false,
     execution: None,
     asked_by: None,
+    unfinished_late: None,
     before: None,
     limit: 100,
 };
@@ -73,9 +74,8 @@ pub(super) async fn a_second_store_object_sees_what_the_first_commits<S: Subject
     assert!(bench.moved(submit(round.id, submission("other", 1))).await.is_err(), "one answer wins, whoever commits");
     let other = bench.asked(Delivery::Resumable).await;
     second.commit(vec![submit(other.id, submission("key", 1))]).await.expect("accepted");
-    let events = bench.events().await;
-    assert!(events.iter().zip(1..).all(|(event, seq)| event.seq == seq && event.is_intact()));
-    assert!(events.windows(2).all(|pair| pair[0].hash == pair[1].previous_hash), "one chain, two writers");
+    // One chain, two writers.
+    bench.check_chain().await;
 }
 
 pub(super) async fn rounds_are_paged_newest_first_and_filtered<S: Subject>(bench: &Bench<S>) {
@@ -108,6 +108,37 @@ pub(super) async fn rounds_are_paged_newest_first_and_filtered<S: Subject>(bench
     assert_eq!(listed(RoundFilter { status: Some(Status::Pending), ..others }).await, [4, 2]);
     assert_eq!(listed(RoundFilter { execution: Some(asked[2].execution_id), ..ALL }).await, [2]);
     assert_eq!(listed(RoundFilter { limit: 0, ..ALL }).await, [] as [usize; 0]);
+}
+
+pub(super) async fn late_rounds_are_found_by_their_operation_until_they_are_finished<S: Subject>(bench: &Bench<S>) {
+    let late = async |operation: &str, suggestion_of| {
+        let mut new = bench.asking(Delivery::Resumable);
+        new.logical_operation_id = operation.to_owned();
+        new.suggestion_of = suggestion_of;
+        bench.create(new).await.expect("stored").id
+    };
+    let first = late("late:a:1", None).await;
+    let second = late("late:a:2", Some(first)).await;
+    for other in ["late:ab:1", "late:b:1", "later", "main"] {
+        late(other, None).await;
+    }
+    let found = async |prefix: &str| -> Vec<_> {
+        let filter = RoundFilter { unfinished_late: Some(prefix.to_owned()), ..ALL };
+        bench
+            .store
+            .rounds(filter)
+            .await
+            .expect("rounds")
+            .into_iter()
+            .map(|round| (round.row.id, round.suggestion_of))
+            .collect()
+    };
+    assert_eq!(found("late:a:").await, [(second, Some(first)), (first, None)], "newest first");
+    bench.answer(first).await;
+    assert_eq!(found("late:a:1").await, [(first, None)], "answered is not finished");
+    bench.collect(first, "once").await.expect("collected");
+    assert_eq!(found("late:a:").await, [(second, Some(first))]);
+    assert_eq!(found("late:c:").await, []);
 }
 
 pub(super) async fn executions_are_paged_newest_first_and_filtered<S: Subject>(bench: &Bench<S>) {

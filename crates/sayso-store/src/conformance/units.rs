@@ -69,7 +69,7 @@ pub(super) async fn a_refusal_in_a_unit_does_not_touch_its_neighbours<S: Subject
         assert!(good || [CONFLICT, STATE].contains(&code(outcome)));
     }
     assert_eq!(bench.event_names(0).await.iter().filter(|name| **name == "round_created").count(), 11);
-    assert!(bench.events().await.iter().all(sayso_core::event::Event::is_intact));
+    bench.check_chain().await;
 }
 
 pub(super) async fn many_units_at_once_are_each_counted<S: Subject>(bench: &Bench<S>) {
@@ -93,4 +93,5 @@ pub(super) async fn many_units_at_once_are_each_counted<S: Subject>(bench: &Benc
     }
     let last = bench.store.last_event().await.expect("is read");
     assert_eq!(usize::try_from(last), Ok(names.len()));
+    bench.check_chain().await;
 }

@@ -27,7 +27,10 @@ pub(super) fn prepare_file(path: &Path) -> Result<PathBuf, Error> {
     let folder = folder.canonicalize().map_err(|_| refuse("its folder does not exist"))?;
     let path = folder.join(name);
     match path.symlink_metadata() {
-        Ok(found) if found.is_file() => return Ok(path),
+        Ok(found) if found.is_file() => {
+            keep_private(&path, &found).map_err(|error| refuse(&format!("others can read it: {}", error.kind())))?;
+            return Ok(path);
+        }
         Ok(_) => return Err(refuse("is a link or not a file, which is refused")),
         Err(_) => {}
     }
@@ -41,6 +44,15 @@ pub(super) fn prepare_file(path: &Path) -> Result<PathBuf, Error> {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(path),
         Err(error) => Err(refuse(&format!("cannot be created: {}", error.kind()))),
     }
+}
+
+/// A file that others can read is closed to them, by its path.
+fn keep_private(path: &Path, found: &std::fs::Metadata) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    if found.permissions().mode() & 0o077 == 0 {
+        return Ok(());
+    }
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))
 }
 
 /// A connection set up as every one of ours: WAL, power-safe commits, our own busy handler.

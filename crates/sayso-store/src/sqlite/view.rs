@@ -42,4 +42,7 @@ impl View for SqliteView<'_> {
     fn token(&self, id: TokenId) -> Result<Option<Token>, ReadError> {
         rows::token(self.0, id)
     }
+    fn sessions(&self, principal: &Principal) -> Result<Vec<Token>, ReadError> {
+        rows::sessions(self.0, principal)
+    }
 }

@@ -6,6 +6,7 @@ use rusqlite::{Connection, params};
 use sayso_core::command::{Token, Write};
 use sayso_core::event::{Event, NewEvent};
 use sayso_core::execution::{Execution, Outcome};
+use sayso_core::id::RoundId;
 use sayso_core::round::Round;
 
 use super::reader::ReadError;
@@ -32,9 +33,12 @@ impl Chain {
     pub(super) fn write(&mut self, db: &Connection, write: &Write) -> Result<(), ReadError> {
         match write {
             Write::Round(round) => put_round(db, round)?,
-            Write::Requests { round, requests, calls, request_state } => {
-                db.prepare_cached("INSERT INTO round_requests (round_id, requests, calls) VALUES (?1, ?2, ?3)")?
-                    .execute(params![round.to_bytes(), requests.as_str(), calls.as_str()])?;
+            Write::Requests { round, requests, calls, suggestion_of, request_state } => {
+                let suggestion = suggestion_of.map(RoundId::to_bytes);
+                db.prepare_cached(
+                    "INSERT INTO round_requests (round_id, requests, calls, suggestion_of) VALUES (?1, ?2, ?3, ?4)",
+                )?
+                .execute(params![round.to_bytes(), requests.as_str(), calls.as_str(), suggestion])?;
                 if let Some(state) = request_state {
                     db.prepare_cached("INSERT INTO request_states (round_id, request_state) VALUES (?1, ?2)")?
                         .execute(params![round.to_bytes(), state])?;

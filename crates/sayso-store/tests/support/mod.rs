@@ -66,6 +66,7 @@ pub fn asking(n: u128, bytes: usize) -> Command {
         has_approval: false,
         requests,
         calls: json("[]"),
+        suggestion_of: None,
         request_state: Some("sealed".to_owned()),
         creation: None,
     }))

@@ -14,7 +14,7 @@ pub(super) use rounds::{
     ROUND_COLUMNS, answer, content, creation, operation, round, stored_round, stored_rounds, unfinished_rounds,
 };
 pub(super) use sweep::{abandoned, last_wait_ms, next_deadline, overdue};
-pub(super) use tokens::{COLUMNS as TOKEN_COLUMNS, token, token_by_hash, tokens};
+pub(super) use tokens::{COLUMNS as TOKEN_COLUMNS, sessions, token, token_by_hash, tokens};
 
 use rusqlite::Row;
 use sayso_core::json::Json;

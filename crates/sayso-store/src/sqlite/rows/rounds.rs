@@ -145,12 +145,13 @@ fn read_stored(row: &Row<'_>) -> Result<StoredRound, ReadError> {
         row: read_round(row)?,
         requests: json(&row.get::<_, String>(ROUND_COLUMN_COUNT)?, "requests")?,
         calls: json(&row.get::<_, String>(ROUND_COLUMN_COUNT + 1)?, "requests")?,
+        suggestion_of: row.get::<_, Option<_>>(ROUND_COLUMN_COUNT + 2)?.map(RoundId::from_bytes),
     })
 }
 
 pub(crate) fn stored_round(db: &Connection, id: RoundId) -> Result<Option<StoredRound>, ReadError> {
     let mut statement = db.prepare_cached(&format!(
-        "SELECT {ROUND_COLUMNS}, requests, calls FROM rounds JOIN round_requests ON round_id = id WHERE id = ?1"
+        "SELECT {ROUND_COLUMNS}, requests, calls, suggestion_of FROM rounds JOIN round_requests ON round_id = id WHERE id = ?1"
     ))?;
     first(&mut statement.query(params![id.to_bytes()])?, read_stored)
 }
@@ -175,12 +176,20 @@ pub(crate) fn stored_rounds(db: &Connection, filter: &RoundFilter) -> Result<Vec
     if let Some(asker) = &filter.asked_by {
         condition(" AND asked_by = ?", Box::new(asker.to_string()));
     }
+    if let Some(prefix) = &filter.unfinished_late {
+        // The bounds of the partial index are spelled out, so that it is used.
+        condition(
+            " AND operation >= 'late:' AND operation < 'late;' AND finished_at IS NULL AND operation >= ?",
+            Box::new(prefix.clone()),
+        );
+        condition(" AND operation < ?", Box::new(format!("{prefix}{}", char::MAX)));
+    }
     if let Some(before) = filter.before {
         condition(" AND id < ?", Box::new(before.to_bytes()));
     }
     values.push(Box::new(row_count(filter.limit)));
     let mut statement = db.prepare_cached(&format!(
-        "SELECT {ROUND_COLUMNS}, requests, calls FROM rounds JOIN round_requests ON round_id = id
+        "SELECT {ROUND_COLUMNS}, requests, calls, suggestion_of FROM rounds JOIN round_requests ON round_id = id
          WHERE {conditions} ORDER BY id DESC LIMIT ?"
     ))?;
     every(statement.query(rusqlite::params_from_iter(values))?, read_stored)

@@ -36,3 +36,11 @@ pub(crate) fn tokens(db: &Connection) -> Result<Vec<Token>, ReadError> {
         db.prepare_cached(&format!("SELECT {COLUMNS} FROM tokens WHERE use = 'api' ORDER BY id DESC"))?;
     every(statement.query([])?, read)
 }
+
+/// The unrevoked sessions and one-time links of a principal.
+pub(crate) fn sessions(db: &Connection, principal: &Principal) -> Result<Vec<Token>, ReadError> {
+    let mut statement = db.prepare_cached(&format!(
+        "SELECT {COLUMNS} FROM tokens WHERE principal = ?1 AND use <> 'api' AND revoked_at IS NULL ORDER BY id"
+    ))?;
+    every(statement.query(params![principal.to_string()])?, read)
+}
