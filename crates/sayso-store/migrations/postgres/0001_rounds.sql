@@ -39,12 +39,15 @@ CREATE INDEX rounds_pending ON rounds (id) WHERE status = 'pending';
 CREATE INDEX rounds_deadline ON rounds (deadline) WHERE status = 'pending' AND deadline IS NOT NULL;
 CREATE INDEX rounds_held ON rounds (owner)
     WHERE owner IS NOT NULL AND delivery = 'live' AND status NOT IN ('resolved', 'failed');
+CREATE INDEX rounds_late ON rounds (operation COLLATE "C")
+    WHERE operation COLLATE "C" >= 'late:' AND operation COLLATE "C" < 'late;' AND finished_at IS NULL;
 CREATE INDEX rounds_withdrawn ON rounds (server, finished_at) WHERE failure_code = 'withdrawn';
 
 CREATE TABLE round_requests (
     round_id uuid NOT NULL PRIMARY KEY,
     requests text NOT NULL,
-    calls text NOT NULL
+    calls text NOT NULL,
+    suggestion_of uuid
 );
 
 -- A row here lives until its round is finished, and not longer. Bytes, since a text of PostgreSQL holds no NUL.
@@ -104,6 +107,7 @@ CREATE TABLE tokens (
     expires_at bigint,
     revoked_at bigint
 );
+CREATE INDEX tokens_ending ON tokens (principal) WHERE use <> 'api' AND revoked_at IS NULL;
 
 -- Written in the transition's own transaction, in no particular place; the sequencer moves them to `events`.
 CREATE TABLE new_events (

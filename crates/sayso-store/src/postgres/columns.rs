@@ -143,6 +143,7 @@ pub(super) fn of_requests<'a>(rows: &[&'a Requests]) -> Vec<Column<'a>> {
         column(rows, |row| Key(row.round.to_bytes())),
         column(rows, |row: &'a Requests| Private(row.requests.as_str())),
         column(rows, |row: &'a Requests| Private(row.calls.as_str())),
+        column(rows, |row| row.suggestion_of.map(|id| Key(id.to_bytes()))),
     ]
 }
 

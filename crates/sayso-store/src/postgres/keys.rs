@@ -18,6 +18,7 @@ pub(super) enum Key {
     Content(RoundId),
     TokenByHash([u8; 32]),
     Token(TokenId),
+    Sessions(String),
 }
 
 /// What is to be loaded. Sets, so that rows are asked for, and locked, in the order of their keys.
@@ -42,6 +43,8 @@ pub(super) struct Keys {
     pub(super) creations: BTreeSet<(String, String)>,
     pub(super) tokens: BTreeSet<TokenId>,
     pub(super) token_hashes: BTreeSet<[u8; 32]>,
+    /// Principals of which every session and one-time link is read.
+    pub(super) sessions: BTreeSet<String>,
 }
 
 impl Keys {
@@ -74,6 +77,7 @@ impl Keys {
             Key::Content(id) => drop(self.contents.insert(id)),
             Key::TokenByHash(hash) => drop(self.token_hashes.insert(hash)),
             Key::Token(id) => drop(self.tokens.insert(id)),
+            Key::Sessions(principal) => drop(self.sessions.insert(principal)),
         }
     }
 

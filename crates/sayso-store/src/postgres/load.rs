@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 
 use sayso_core::command::Operation;
-use sayso_core::id::{ExecutionId, RoundId};
+use sayso_core::id::{ExecutionId, RoundId, TokenId};
 use sayso_core::round::OperationKind;
 use sayso_core::time::UnixMs;
 use tokio_postgres::{Row, Statement};
@@ -68,6 +68,15 @@ static TOKENS: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
+/// Asked twice: the first waits for whoever makes a session of a link just now, and the second sees that session.
+static SESSIONS: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "SELECT {} FROM tokens WHERE principal = ANY ($1::text[]) AND use <> 'api' AND revoked_at IS NULL
+         ORDER BY id FOR UPDATE",
+        rows::TOKEN_COLUMNS
+    )
+});
+
 /// Asked last: whoever held the rows may have held them for seconds, and deadlines pass meanwhile.
 const MOMENT: &str = "SELECT version, (extract(epoch FROM clock_timestamp()) * 1000)::bigint FROM sayso_schema";
 
@@ -78,7 +87,20 @@ pub(super) async fn load(db: &mut Connection, keys: &Keys, loaded: &mut Rows, be
     let by = Arrays::of(keys);
     let client = &db.client;
     // Each is sent when it is first polled, which is in this order.
-    let (begun, executions, rounds, siblings, owners, contents, operations, creations, tokens, moment) = tokio::join!(
+    let (
+        begun,
+        executions,
+        rounds,
+        siblings,
+        owners,
+        contents,
+        operations,
+        creations,
+        tokens,
+        sessions_waited_for,
+        sessions,
+        moment,
+    ) = tokio::join!(
         biased;
         async { if begins { client.batch_execute("BEGIN ISOLATION LEVEL READ COMMITTED").await } else { Ok(()) } },
         ask(client, of.executions, [&by.executions, &by.with_execution]),
@@ -89,6 +111,8 @@ pub(super) async fn load(db: &mut Connection, keys: &Keys, loaded: &mut Rows, be
         ask(client, of.operations, [&by.operations.0, &by.operations.1]),
         ask(client, of.creations, [&by.creations.0, &by.creations.1]),
         ask(client, of.tokens, [&by.tokens, &by.token_hashes]),
+        ask(client, of.sessions.clone(), [&by.sessions]),
+        ask(client, of.sessions, [&by.sessions]),
         ask(client, Some(of.moment), []),
     );
     begun?;
@@ -99,6 +123,8 @@ pub(super) async fn load(db: &mut Connection, keys: &Keys, loaded: &mut Rows, be
     note_operations(keys, loaded, &operations?)?;
     note_creations(keys, loaded, &creations?)?;
     note_tokens(keys, loaded, &tokens?)?;
+    drop(sessions_waited_for?);
+    note_sessions(keys, loaded, &sessions?)?;
     let moment = moment?.into_iter().next().ok_or(Corrupt("schema"))?;
     let moment = Columns::of(&moment, "schema");
     if moment.get::<i64>(0)? != open::SCHEMA_VERSION {
@@ -117,6 +143,7 @@ struct Statements {
     operations: Option<Statement>,
     creations: Option<Statement>,
     tokens: Option<Statement>,
+    sessions: Option<Statement>,
     moment: Statement,
 }
 
@@ -134,6 +161,7 @@ impl Statements {
             operations: db.statement_if(!keys.operations.is_empty(), OPERATIONS).await?,
             creations: db.statement_if(!keys.creations.is_empty(), CREATIONS).await?,
             tokens: db.statement_if(needs_tokens, &TOKENS).await?,
+            sessions: db.statement_if(!keys.sessions.is_empty(), &SESSIONS).await?,
             moment: db.statement(MOMENT).await?,
         })
     }
@@ -152,6 +180,7 @@ struct Arrays<'a> {
     creations: (Vec<&'a str>, Vec<&'a str>),
     tokens: Vec<Key>,
     token_hashes: Vec<&'a [u8]>,
+    sessions: Vec<&'a str>,
 }
 
 impl<'a> Arrays<'a> {
@@ -171,6 +200,7 @@ impl<'a> Arrays<'a> {
             creations: keys.creations.iter().map(|(principal, key)| (principal.as_str(), key.as_str())).unzip(),
             tokens: keys.tokens.iter().map(|id| Key(id.to_bytes())).collect(),
             token_hashes: keys.token_hashes.iter().map(<[u8; 32]>::as_slice).collect(),
+            sessions: keys.sessions.iter().map(String::as_str).collect(),
         }
     }
 }
@@ -276,9 +306,22 @@ fn note_tokens(keys: &Keys, loaded: &mut Rows, found: &[Row]) -> Result<(), Corr
     }
     for row in found {
         let columns = Columns::of(row, "token");
-        let id = columns.id(0, sayso_core::id::TokenId::from_bytes)?;
+        let id = columns.id(0, TokenId::from_bytes)?;
         loaded.tokens.insert(id, rows::read_token(row).map(Some));
         loaded.tokens_by_hash.insert(columns.hash(3)?, Some(id));
+    }
+    Ok(())
+}
+
+fn note_sessions(keys: &Keys, loaded: &mut Rows, found: &[Row]) -> Result<(), Corrupt> {
+    for principal in &keys.sessions {
+        loaded.sessions.entry(principal.clone()).or_default();
+    }
+    for row in found {
+        let columns = Columns::of(row, "token");
+        let id = columns.id(0, TokenId::from_bytes)?;
+        loaded.sessions.entry(columns.get(2)?).or_default().insert(id);
+        loaded.tokens.insert(id, rows::read_token(row).map(Some));
     }
     Ok(())
 }

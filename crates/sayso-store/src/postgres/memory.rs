@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use sayso_core::command::{Creation, DeliveryContent, Operation, Token, View, Write};
+use sayso_core::command::{Creation, DeliveryContent, Operation, Token, TokenUse, View, Write};
 use sayso_core::event::NewEvent;
 use sayso_core::execution::Execution;
 use sayso_core::id::{ExecutionId, RoundId, TokenId};
@@ -30,6 +30,8 @@ pub(super) struct Rows {
     pub(super) creations: HashMap<(String, String), Found<Created>>,
     pub(super) tokens: HashMap<TokenId, Found<Token>>,
     pub(super) tokens_by_hash: HashMap<[u8; 32], Option<TokenId>>,
+    /// By principal, every unrevoked session and one-time link.
+    pub(super) sessions: HashMap<String, BTreeSet<TokenId>>,
     /// Rounds of an execution; of one in `complete`, every unfinished one is among them.
     pub(super) members: HashMap<ExecutionId, BTreeSet<RoundId>>,
     pub(super) complete: HashSet<ExecutionId>,
@@ -53,6 +55,7 @@ pub(super) struct Requests {
     pub(super) round: RoundId,
     pub(super) requests: Json,
     pub(super) calls: Json,
+    pub(super) suggestion_of: Option<RoundId>,
     pub(super) request_state: Option<String>,
 }
 
@@ -81,9 +84,9 @@ impl Changes {
                 rows.members.entry(round.execution_id).or_default().insert(round.id);
                 rows.rounds.insert(round.id, Ok(Some(*round)));
             }
-            Write::Requests { round, requests, calls, request_state } => {
+            Write::Requests { round, requests, calls, suggestion_of, request_state } => {
                 rows.note_new_round(round, request_state.clone());
-                once.requests.push(Requests { round, requests, calls, request_state });
+                once.requests.push(Requests { round, requests, calls, suggestion_of, request_state });
             }
             Write::EraseRequestState(round) => {
                 rows.request_states.insert(round, None);
@@ -254,5 +257,19 @@ impl View for Layers<'_> {
 
     fn token(&self, id: TokenId) -> Result<Option<Token>, Miss> {
         self.row(|rows| rows.tokens.get(&id), || Key::Token(id))
+    }
+
+    fn sessions(&self, principal: &Principal) -> Result<Vec<Token>, Miss> {
+        let name = principal.to_string();
+        let stored = self.loaded.sessions.get(&name).ok_or(Miss::Needs(Key::Sessions(name)))?;
+        let is_theirs = |token: &Token| token.principal == *principal && token.use_ != TokenUse::Api;
+        let written = [self.unit, self.batch].into_iter().flat_map(|rows| rows.tokens.values());
+        let written = written.filter_map(|found| found.as_ref().ok()?.as_ref()).filter(|token| is_theirs(token));
+        let ids: BTreeSet<TokenId> = stored.iter().copied().chain(written.map(|token| token.id)).collect();
+        let mut sessions = Vec::new();
+        for id in ids {
+            sessions.extend(self.token(id)?.filter(|token| token.revoked_at.is_none()));
+        }
+        Ok(sessions)
     }
 }

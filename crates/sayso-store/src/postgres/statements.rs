@@ -54,7 +54,7 @@ pub(super) static INSERT_TOKENS: LazyLock<String> =
     LazyLock::new(|| insert("tokens", rows::TOKEN_COLUMNS, TOKEN_TYPES));
 pub(super) static UPDATE_TOKENS: LazyLock<String> = LazyLock::new(|| update("tokens", "revoked_at", "bigint", ""));
 pub(super) static INSERT_REQUESTS: LazyLock<String> =
-    LazyLock::new(|| insert("round_requests", "round_id, requests, calls", "uuid, text, text"));
+    LazyLock::new(|| insert("round_requests", "round_id, requests, calls, suggestion_of", "uuid, text, text, uuid"));
 pub(super) static INSERT_STATES: LazyLock<String> =
     LazyLock::new(|| insert("request_states", "round_id, request_state", "uuid, bytea"));
 pub(super) const DELETE_STATES: &str = "DELETE FROM request_states WHERE round_id = ANY ($1::uuid[])";

@@ -65,12 +65,18 @@ fn read_answered(columns: &Columns<'_>) -> Result<Option<Answered>, Corrupt> {
 
 fn read_stored(row: &Row) -> Result<StoredRound, Corrupt> {
     let content = Columns::of(row, "requests");
-    Ok(StoredRound { row: read(row)?, requests: content.json(COLUMN_COUNT)?, calls: content.json(COLUMN_COUNT + 1)? })
+    Ok(StoredRound {
+        row: read(row)?,
+        requests: content.json(COLUMN_COUNT)?,
+        calls: content.json(COLUMN_COUNT + 1)?,
+        suggestion_of: content.maybe_id(COLUMN_COUNT + 2, RoundId::from_bytes)?,
+    })
 }
 
 pub(crate) async fn stored_round(db: &mut Taken<'_>, id: RoundId) -> Result<Option<StoredRound>, failure::Failure> {
-    let sql =
-        format!("SELECT {COLUMNS}, requests, calls FROM rounds JOIN round_requests ON round_id = id WHERE id = $1");
+    let sql = format!(
+        "SELECT {COLUMNS}, requests, calls, suggestion_of FROM rounds JOIN round_requests ON round_id = id WHERE id = $1"
+    );
     let found = db.first(&sql, &[&Key(id.to_bytes())]).await?;
     Ok(found.as_ref().map(read_stored).transpose()?)
 }
@@ -98,12 +104,21 @@ pub(crate) async fn stored_rounds(
     if let Some(asker) = &filter.asked_by {
         condition("asked_by =", Box::new(asker.to_string()));
     }
+    if let Some(prefix) = &filter.unfinished_late {
+        // The bounds of the partial index are spelled out, so that it is used.
+        condition(
+            "operation COLLATE \"C\" >= 'late:' AND operation COLLATE \"C\" < 'late;' AND finished_at IS NULL
+                AND operation COLLATE \"C\" >=",
+            Box::new(prefix.clone()),
+        );
+        condition("operation COLLATE \"C\" <", Box::new(format!("{prefix}{}", char::MAX)));
+    }
     if let Some(before) = filter.before {
         condition("id <", Box::new(Key(before.to_bytes())));
     }
     values.push(Box::new(row_count(filter.limit)));
     let sql = format!(
-        "SELECT {COLUMNS}, requests, calls FROM rounds JOIN round_requests ON round_id = id
+        "SELECT {COLUMNS}, requests, calls, suggestion_of FROM rounds JOIN round_requests ON round_id = id
          WHERE {conditions} ORDER BY id DESC LIMIT ${}",
         values.len()
     );
