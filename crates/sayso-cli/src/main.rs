@@ -14,6 +14,7 @@ mod output;
 mod render;
 mod session;
 mod stop;
+mod store;
 mod terminal_form;
 mod typed;
 

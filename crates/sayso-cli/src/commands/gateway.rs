@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args as ClapArgs;
-use sayso::{Options, Principal, Sayso};
+use sayso::{Principal, Sayso};
 use sayso_agents::gateway::{self, GatewayExit, GatewayOptions, Hold, Program, Replay};
 
 use crate::args::Place;
 use crate::error::CommandError;
-use crate::{account, data_folder, exit, output, stop};
+use crate::{account, exit, output, stop, store};
 
 /// Stand in front of an MCP server, so that a person answers what it asks
 ///
@@ -80,9 +80,8 @@ fn hold(text: &str) -> Result<Hold, String> {
 
 /// Runs until the client leaves, or until SIGINT or SIGTERM.
 pub async fn run(place: &Place, args: GatewayArgs) -> Result<(), CommandError> {
-    let folder = data_folder::resolve(place.data.as_deref())?;
     let owner = account::owner(place.account.as_deref());
-    let sayso = Sayso::open(Options::at(folder).person(owner).sweeping()).await?;
+    let sayso = Sayso::open(store::resolve(place)?.options().person(owner).sweeping()).await?;
     let desk = Arc::new(sayso.desk(Principal::agent(format!("gateway:{}", args.name))));
     let options = GatewayOptions {
         name: args.name,

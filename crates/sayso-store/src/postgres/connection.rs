@@ -27,7 +27,7 @@ pub(super) fn configure(url: &str) -> Result<Config, Error> {
     let invalid = |why: &str| Error::field("/store", format!("is no usable PostgreSQL URL: {why}"));
     let mut config: Config = url
         .parse()
-        .map_err(|_| invalid("expected postgres://USER:PASSWORD@HOST:PORT/DATABASE, or ?host=/FOLDER for a socket"))?;
+        .map_err(|_| invalid("expected postgres://USER:PASSWORD@HOST:PORT/DATABASE, or the folder of a Unix socket as HOST, with %2F for each /"))?;
     if config.get_ssl_mode() == SslMode::Require {
         return Err(invalid("sslmode=require, but TLS is left to a local proxy or a Unix socket; see docs/scale.md"));
     }

@@ -79,8 +79,8 @@ pub struct PostgresStore {
 }
 
 impl PostgresStore {
-    /// Opens the store at `url` (`postgres://USER:PASSWORD@HOST:PORT/DATABASE`, or with `?host=/FOLDER` for a Unix
-    /// socket), creating its tables in the first schema of the search path, or bringing them up to date. Nothing stored is
+    /// Opens the store at `url` (`postgres://USER:PASSWORD@HOST:PORT/DATABASE`; for a Unix socket HOST is its folder,
+    /// with `%2F` for each `/`), creating its tables in the first schema of the search path, or bringing them up to date. Nothing stored is
     /// changed by opening.
     pub async fn open(url: &str, options: PostgresOptions) -> Result<Self, Error> {
         let config = connection::configure(url)?;
