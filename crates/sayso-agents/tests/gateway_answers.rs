@@ -3,7 +3,7 @@
 
 mod rig;
 
-use rig::{Rig, Setup, text_of};
+use rig::{Rig, Setup, Trouble, text_of};
 use sayso::{Error, Json, People, Response, Status};
 use serde_json::json;
 
@@ -31,6 +31,14 @@ async fn an_answer_reaches_the_upstream_as_it_was_typed_and_its_result_reaches_t
     let execution = rig.sayso.execution(rig.sayso.person(), round.execution_id).await.unwrap();
     assert_eq!(execution.outcome.unwrap().status, "completed");
     assert_eq!(people.responses(round.round_id).await.unwrap().unwrap().submitted.0.len(), 1);
+}
+
+#[tokio::test]
+async fn an_answer_that_came_before_the_asking_was_acknowledged_goes_upstream_at_once() {
+    let mut rig = Rig::start(Setup { trouble: Some(Trouble::AnsweredMeanwhile), ..Setup::default() }).await;
+    rig.call(1, json!({})).await;
+    rig.ask("q-1").await;
+    assert_eq!(rig.upstream.hear().await["result"], json!({"action": "accept", "content": {"street": "Elm"}}));
 }
 
 #[tokio::test]
@@ -164,7 +172,7 @@ async fn a_call_that_ends_without_its_answer_withdraws_its_question() {
 
 #[tokio::test]
 async fn a_question_that_cannot_be_stored_was_never_asked_and_nobody_is_said_to_have_refused() {
-    let mut rig = Rig::start(Setup { store_is_away: true, ..Setup::default() }).await;
+    let mut rig = Rig::start(Setup { trouble: Some(Trouble::StoreIsAway), ..Setup::default() }).await;
     let call = rig.call(1, json!({})).await;
     let params = json!({"message": "Where to?", "requestedSchema": {"type": "object", "properties": {}}});
     rig.upstream.say(json!({"jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": params})).await;

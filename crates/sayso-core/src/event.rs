@@ -7,7 +7,7 @@ use crate::principal::{Channel, Principal};
 use crate::time::UnixMs;
 
 /// What happened. The members are the whole payload beside ids, time, principal and channel.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum EventBody {
     /// A record was started.

@@ -6,7 +6,7 @@ use crate::round::Failure;
 use crate::time::UnixMs;
 
 /// What kind of run it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ExecutionKind {
     /// A whole agent run.
@@ -36,7 +36,7 @@ impl ExecutionKind {
 }
 
 /// Where an execution stands. It waits while any round of it is pending.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Lifecycle {
     /// Going on.

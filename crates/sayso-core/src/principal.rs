@@ -84,7 +84,7 @@ impl<'de> serde::Deserialize<'de> for Principal {
 }
 
 /// The surface an answer came in by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Channel {
     /// The web inbox.

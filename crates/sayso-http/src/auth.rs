@@ -64,6 +64,14 @@ impl Caller {
         app.sayso.desk(self.principal.clone())
     }
 
+    /// The worker of this name that the caller runs; without a name a new one.
+    pub(crate) fn worker(&self, app: &Shared, owner_id: Option<&str>) -> Result<LocalDesk, Error> {
+        match owner_id {
+            Some(owner_id) => app.sayso.worker(self.principal.clone(), owner_id),
+            None => app.sayso.new_worker(self.principal.clone()),
+        }
+    }
+
     /// Whether the credential is still good, for what stays open.
     pub(crate) async fn is_still_good(&self, sayso: &Sayso) -> bool {
         self.credential.principal(sayso).await.is_ok_and(|principal| principal == self.principal)

@@ -24,14 +24,30 @@ impl<T: DeserializeOwned> FromRequest<Shared> for Strict<T> {
     type Rejection = Refusal;
 
     async fn from_request(request: Request, _: &Shared) -> Result<Self, Refusal> {
-        let (parts, body) = request.into_parts();
-        if media_type(&parts.headers) != Some("application/json") {
-            return Err(Refusal::media_type("application/json"));
-        }
-        let bytes = bounded(body, BODY_BYTES_MAX).await?;
-        let text = std::str::from_utf8(&bytes).map_err(|_| Error::field("", "must be UTF-8"))?;
-        Ok(Self(parse(text)?))
+        Ok(Self(read(request, BODY_BYTES_MAX, limits::JSON_DEPTH_MAX).await?))
     }
+}
+
+/// A JSON body that may hold the result of an operation.
+pub(crate) struct WithResult<T>(pub(crate) T);
+
+impl<T: DeserializeOwned> FromRequest<Shared> for WithResult<T> {
+    type Rejection = Refusal;
+
+    async fn from_request(request: Request, _: &Shared) -> Result<Self, Refusal> {
+        let bytes_max = limits::RESULT_BYTES_MAX + BODY_BYTES_MAX;
+        Ok(Self(read(request, bytes_max, limits::JSON_DEPTH_CEILING).await?))
+    }
+}
+
+async fn read<T: DeserializeOwned>(request: Request, bytes_max: usize, depth_max: usize) -> Result<T, Refusal> {
+    let (parts, body) = request.into_parts();
+    if media_type(&parts.headers) != Some("application/json") {
+        return Err(Refusal::media_type("application/json"));
+    }
+    let bytes = bounded(body, bytes_max).await?;
+    let text = std::str::from_utf8(&bytes).map_err(|_| Error::field("", "must be UTF-8"))?;
+    Ok(parse(text, bytes_max, depth_max)?)
 }
 
 /// The media type of a body, without its parameters.
@@ -56,8 +72,8 @@ pub(crate) async fn form(request: Request) -> Result<Vec<(String, String)>, Refu
     Ok(form_urlencoded::parse(&bytes).into_owned().collect())
 }
 
-fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
-    let json = Json::parse_within(text, BODY_BYTES_MAX, limits::JSON_DEPTH_MAX)
+fn parse<T: DeserializeOwned>(text: &str, bytes_max: usize, depth_max: usize) -> Result<T, Error> {
+    let json = Json::parse_within(text, bytes_max, depth_max)
         .map_err(|error| Error::field("", format!("cannot be read: {error}")))?;
     serde_json::from_str(json.as_str()).map_err(|error| shape_error(json.as_str(), &error))
 }
@@ -106,7 +122,7 @@ mod tests {
     use sayso::{Answer, Ask};
 
     fn fault<T: DeserializeOwned>(text: &str) -> (String, String) {
-        match parse::<T>(text) {
+        match parse::<T>(text, BODY_BYTES_MAX, limits::JSON_DEPTH_MAX) {
             Err(Error::Validation { fields, .. }) => (fields[0].pointer.clone(), fields[0].message.clone()),
             Err(other) => panic!("{other:?}"),
             Ok(_) => panic!("{text} was read"),

@@ -5,12 +5,10 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use axum::extract::State;
 use axum::http::{HeaderMap, Uri};
 use axum::response::sse::{Event as Frame, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
 use futures_util::stream::{Stream, unfold};
 use sayso::EventFeed;
 use sayso::wire::StoredEvent;
@@ -20,12 +18,13 @@ use crate::app::{Shared, Stopping};
 use crate::auth::Caller;
 use crate::problem::Refusal;
 use crate::query::Query;
+use crate::routes::Routes;
 
 /// How often a silent stream says that it is alive: well below the minute after which proxies give up.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
-pub(crate) fn routes() -> Router<Shared> {
-    Router::new().route("/v1/events", get(events))
+pub(crate) fn routes() -> Routes {
+    Routes::new().get("/v1/events", events)
 }
 
 struct Following {

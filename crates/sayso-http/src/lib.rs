@@ -7,13 +7,17 @@ mod api;
 mod app;
 mod auth;
 mod body;
+pub mod client;
 mod events;
 mod guard;
 mod inbox;
+mod openapi;
 mod options;
 mod problem;
 mod query;
+mod routes;
 mod serve;
 
+pub use openapi::openapi;
 pub use options::ServeOptions;
 pub use serve::{router, serve};

@@ -7,27 +7,27 @@ use sayso_core::error::Error;
 use sayso_core::id::RoundId;
 
 /// Why a request was not answered. Its problem never holds a value that somebody typed.
-pub(crate) struct Refusal(pub(crate) Problem);
+pub(crate) struct Refusal(pub(crate) Box<Problem>);
 
 impl Refusal {
     pub(crate) fn about(error: &Error, round: RoundId) -> Self {
-        Self(Problem::new(error, Some(round)))
+        Self(Box::new(Problem::new(error, Some(round))))
     }
 
     /// The route is known, the method is not. The code is that of an unknown route; the status says more.
     pub(crate) fn method() -> Self {
         let problem = Problem::new(&Error::NotFound("method on this route"), None);
-        Self(Problem {
+        Self(Box::new(Problem {
             status: StatusCode::METHOD_NOT_ALLOWED.as_u16(),
             title: "Not with this method".to_owned(),
             ..problem
-        })
+        }))
     }
 
     /// The body is of a type that is not read here.
     pub(crate) fn media_type(wanted: &str) -> Self {
         let problem = Problem::new(&Error::field("/Content-Type", format!("must be {wanted}")), None);
-        Self(Problem { status: StatusCode::UNSUPPORTED_MEDIA_TYPE.as_u16(), ..problem })
+        Self(Box::new(Problem { status: StatusCode::UNSUPPORTED_MEDIA_TYPE.as_u16(), ..problem }))
     }
 
     pub(crate) fn status(&self) -> StatusCode {
@@ -37,7 +37,7 @@ impl Refusal {
 
 impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
-        Self(Problem::new(&error, None))
+        Self(Box::new(Problem::new(&error, None)))
     }
 }
 

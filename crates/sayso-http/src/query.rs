@@ -81,6 +81,18 @@ pub(crate) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Err
     key.map(|key| Some(key.to_owned())).ok_or_else(refused)
 }
 
+/// The name of a worker in a route's path.
+pub(crate) struct OwnerId(pub(crate) String);
+
+impl FromRequestParts<Shared> for OwnerId {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Shared) -> Result<Self, Refusal> {
+        let read = Path::<String>::from_request_parts(parts, app).await;
+        Ok(Self(read.map_err(|_| Error::field("/owner", "must be the name of a worker"))?.0))
+    }
+}
+
 /// The id in a route's path.
 pub(crate) struct Id<T>(pub(crate) T);
 

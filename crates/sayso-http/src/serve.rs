@@ -12,7 +12,8 @@ use tokio::sync::watch;
 
 use crate::app::{App, Shared, Stopping};
 use crate::options::ServeOptions;
-use crate::{api, events, guard, inbox};
+use crate::routes::Routes;
+use crate::{api, events, guard, inbox, openapi};
 
 /// How long requests in flight may take once the server was asked to stop: none of ours waits for a person then.
 const DRAIN: Duration = Duration::from_secs(5);
@@ -23,12 +24,15 @@ pub fn router(sayso: Sayso, options: ServeOptions) -> Router {
     build(sayso, options, Stopping::never())
 }
 
+/// Everything that is served.
+pub(crate) fn routes() -> Routes {
+    Routes::new().merge(api::routes()).merge(events::routes()).merge(openapi::routes()).merge(inbox::routes())
+}
+
 fn build(sayso: Sayso, options: ServeOptions, stopping: Stopping) -> Router {
     let app: Shared = Arc::new(App { sayso, options, stopping });
-    Router::new()
-        .merge(api::routes())
-        .merge(events::routes())
-        .merge(inbox::routes())
+    routes()
+        .into_router()
         .fallback(guard::unknown_route)
         .method_not_allowed_fallback(guard::unknown_method)
         .layer(from_fn_with_state(app.clone(), guard::guard))

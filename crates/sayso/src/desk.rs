@@ -6,18 +6,20 @@ use std::time::Duration;
 use async_trait::async_trait;
 use sayso_core::command::{Command, Creation, NewRound, Reply, RoundExecution};
 use sayso_core::error::Error;
-use sayso_core::execution::{ExecutionKind, Outcome};
+use sayso_core::execution::ExecutionKind;
 use sayso_core::id::{ExecutionId, RoundId};
 use sayso_core::json::Json;
 use sayso_core::limits;
 use sayso_core::principal::Principal;
-use sayso_core::round::{Claim, Delivery, Digest, Failure, FailureRequest, Fence, Status};
+use sayso_core::round::{Claim, Delivery, Digest, Evidence, Failure, FailureRequest, Fence, FenceToken, Status};
+use sayso_core::time::UnixMs;
 use sayso_core::wire::{self, Keyed, Response};
 use sayso_store::{RoundFilter, StoredRound};
 use tokio::time::Instant;
 
 use crate::open::Sayso;
 use crate::owner::Owner;
+use crate::step::{Step, Subject};
 use crate::{Ask, ids, read};
 
 /// A round that was stored, and for a live one the fence to deliver it under.
@@ -47,21 +49,13 @@ impl std::fmt::Debug for Handed {
     }
 }
 
-/// One thing that became known about a delivery. Several may be stored in one transaction.
-#[derive(Debug, Clone)]
-pub enum Step {
-    /// The receipt is in hand.
-    Delivered(RoundId, Fence),
-    /// The operation has gone on.
-    Resolved(RoundId, Fence),
-    /// The round ends with a reason.
-    Failed(RoundId, Option<Fence>, Failure),
-    /// The execution ended, with what it answered.
-    Finished(ExecutionId, Outcome, Option<Json>),
-    /// The stored result was handed to whoever asked.
-    Collected(ExecutionId),
-    /// The asker called the visit to the URL complete.
-    UrlCompleted(RoundId),
+/// What a claimer believes and knows of a round.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ClaimOf {
+    /// The token the claimer believes is current.
+    pub expected: Option<FenceToken>,
+    /// What is known of a delivery that was started.
+    pub evidence: Option<Evidence>,
 }
 
 /// The agent's verbs, bound to an authenticated caller.
@@ -74,17 +68,21 @@ pub trait Desk: Send + Sync {
     async fn begin(&self) -> Result<ExecutionId, Error>;
     /// Waits until the round's `rev` is past `after`, or `wait` is over; either way, the round as it is.
     async fn wait(&self, round: RoundId, after: u32, wait: Duration) -> Result<wire::Round, Error>;
+    /// Takes a resumable round over for delivery, with a fresh token. A delivery that was started and not confirmed is
+    /// repeated only with evidence of what became of it. With an idempotency key, a repeat finds the same lease.
+    async fn claim(&self, round: RoundId, claim: ClaimOf, key: Option<String>) -> Result<Opened, Error>;
+    /// Extends the lease of a round's holder, also late, as long as nobody took over; with it that of everything this
+    /// worker holds. Until when.
+    async fn renew(&self, round: RoundId, fence: Fence) -> Result<UnixMs, Error>;
     /// Begins to hand the answer over; the only way to read it but [`Desk::collect`].
     async fn start(&self, round: RoundId, fence: Fence) -> Result<Handed, Error>;
-    /// Takes over a resumable round that was answered, to deliver it.
-    async fn claim(&self, round: RoundId) -> Result<Fence, Error>;
     /// The caller's unfinished rounds of operations whose id begins with `prefix`, newest first. The prefix begins with
     /// [`sayso_store::LATE_PREFIX`].
     async fn late(&self, prefix: &str) -> Result<Vec<wire::Round>, Error>;
     /// Ends a live round whose asker took it back, and opens its successor in the same transaction: people go on being
     /// asked, and the answer waits until the question comes again.
     async fn withdraw(&self, round: RoundId, fence: Fence, successor: Ask) -> Result<wire::Round, Error>;
-    /// Stores what became known, all of it or nothing.
+    /// Stores what became known, all of it or nothing. A repeat of steps that are all stored already changes nothing.
     async fn settle(&self, steps: Vec<Step>) -> Result<(), Error>;
     /// Waits for the answer (at most `wait`, then `Error::Timeout`) and takes it, for a caller that is its own agent.
     /// The same key reads the same answer again.
@@ -93,6 +91,8 @@ pub trait Desk: Send + Sync {
     async fn result(&self, execution: ExecutionId, wait: Duration) -> Result<wire::ExecutionResult, Error>;
     /// A snapshot of an execution.
     async fn execution(&self, execution: ExecutionId) -> Result<wire::Execution, Error>;
+    /// Ends an unfinished round whose holder is gone: its lease has run out, and `expected` is its token.
+    async fn fail_recovery(&self, round: RoundId, expected: FenceToken) -> Result<wire::Round, Error>;
     /// This worker has settled all it held and leaves.
     async fn leave(&self) -> Result<(), Error>;
 }
@@ -106,12 +106,24 @@ pub struct LocalDesk {
 }
 
 impl LocalDesk {
+    /// The name under which this worker holds rounds.
+    pub fn owner_id(&self) -> &str {
+        self.owner.name()
+    }
+
+    /// Extends the lease of everything this worker holds. Until when.
+    pub async fn renew_all(&self) -> Result<UnixMs, Error> {
+        let now = self.sayso.store().now().await?;
+        self.one(Command::RenewOwner { owner: self.owner.name().to_owned() }).await?;
+        Ok(now.plus_ms(limits::LEASE_MS))
+    }
+
     /// Stores a question that anybody may deliver; see [`Desk::open`].
     pub async fn ask(&self, ask: Ask, key: Option<String>) -> Result<wire::Round, Error> {
         Ok(self.open(ask, key).await?.round)
     }
 
-    fn check_may_collect(&self) -> Result<(), Error> {
+    pub(crate) fn check_may_collect(&self) -> Result<(), Error> {
         if self.caller.may_collect() {
             return Ok(());
         }
@@ -129,7 +141,30 @@ impl LocalDesk {
         self.sayso.seen_round(&self.caller, round).await
     }
 
-    async fn prepare(&self, ask: Ask, key: Option<String>) -> Result<NewRound, Error> {
+    /// Whether every step is stored as it says: a repeat after a lost acknowledgement.
+    async fn is_stored(&self, steps: &[Step]) -> Result<bool, Error> {
+        for step in steps {
+            let is_stored = match step.subject() {
+                Subject::Round(round) => step.is_in_round(&self.own(round).await?.row),
+                Subject::Execution(id) => {
+                    let found = self.sayso.store().execution(id).await?;
+                    let result = self.sayso.store().result(id).await?;
+                    found.is_some_and(|(row, _)| step.is_in_execution(&row, result.as_ref()))
+                }
+            };
+            if !is_stored {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    async fn prepare(&self, mut ask: Ask, key: Option<String>) -> Result<NewRound, Error> {
+        let delivery = ask.delivery.unwrap_or(Delivery::Resumable);
+        let owner = ask.owner_id.take();
+        if owner.is_some_and(|owner| delivery == Delivery::Resumable || owner != self.owner.name()) {
+            return Err(Error::field("/owner_id", "must be this worker's, and only for a live round"));
+        }
         check_names(&ask, key.as_deref())?;
         if let Some(suggestion) = ask.suggestion_of {
             self.own(suggestion).await?;
@@ -137,7 +172,6 @@ impl LocalDesk {
         let checked = ask.requests.check()?;
         let fingerprint = Digest::of_text(&to_json(&ask)?.canonical()).to_bytes();
         let requests = to_json(&ask.requests)?;
-        let delivery = ask.delivery.unwrap_or(Delivery::Resumable);
         let now = self.sayso.store().now().await?;
         let new_execution = ids::new_id(now, ExecutionId::from_parts)?;
         let execution = match ask.execution_id {
@@ -183,6 +217,13 @@ fn to_json<T: serde::Serialize>(value: &T) -> Result<Json, Error> {
         .map_err(|_| Error::Limit(format!("a round may have at most {} bytes", limits::ROUND_BYTES_MAX)))
 }
 
+fn check_key(key: &str) -> Result<(), Error> {
+    if (1..=limits::NAME_BYTES_MAX).contains(&key.len()) {
+        return Ok(());
+    }
+    Err(Error::field("/idempotency_key", format!("must have 1 to {} bytes", limits::NAME_BYTES_MAX)))
+}
+
 fn check_names(ask: &Ask, key: Option<&str>) -> Result<(), Error> {
     let names = [
         ("/logical_operation_id", ask.logical_operation_id.as_deref()),
@@ -200,30 +241,6 @@ fn check_names(ask: &Ask, key: Option<&str>) -> Result<(), Error> {
         return Err(Error::field("/request_state", message));
     }
     Ok(())
-}
-
-/// Bounds what a worker says in its own words, and what it stores.
-fn check_step(step: &Step) -> Result<(), Error> {
-    let failure = match step {
-        Step::Failed(_, _, failure) | Step::Finished(_, Outcome::Failed(failure), _) => Some(failure),
-        _ => None,
-    };
-    if let Some(Failure { code, message }) = failure {
-        if code.is_empty() || code.len() > limits::NAME_BYTES_MAX {
-            let message = format!("must have 1 to {} bytes", limits::NAME_BYTES_MAX);
-            return Err(Error::field("/failure/code", message));
-        }
-        if message.len() > limits::MESSAGE_BYTES_MAX {
-            let message = format!("must have at most {} bytes", limits::MESSAGE_BYTES_MAX);
-            return Err(Error::field("/failure/message", message));
-        }
-    }
-    match step {
-        Step::Finished(_, _, Some(result)) if result.as_str().len() > limits::RESULT_BYTES_MAX => {
-            Err(Error::Limit(format!("a result may have at most {} bytes", limits::RESULT_BYTES_MAX)))
-        }
-        _ => Ok(()),
-    }
 }
 
 /// The answer as stored, in wire form.
@@ -248,7 +265,12 @@ impl Desk for LocalDesk {
                 Ok(Opened { round, fence })
             }
             Reply::Created { round: row, is_new: false } => {
-                let fence = row.fence.clone().filter(|held| Some(held) == fence.as_ref());
+                // Only a live round is held by whoever opened it, and only the same worker may have lost its token.
+                let is_ours = |held: &Fence| row.delivery == Delivery::Live && held.owner == self.owner.name();
+                let fence = row.fence.clone().filter(is_ours);
+                if fence.is_some() {
+                    self.renew_all().await?;
+                }
                 Ok(Opened { round: self.sayso.round(&self.caller, row.id).await?, fence })
             }
             _ => Err(Error::Corrupt("round")),
@@ -271,6 +293,42 @@ impl Desk for LocalDesk {
         }
     }
 
+    async fn claim(&self, round: RoundId, claim: ClaimOf, key: Option<String>) -> Result<Opened, Error> {
+        let found = self.own(round).await?;
+        let fence = match key {
+            Some(key) => {
+                check_key(&key)?;
+                self.owner.fence_for(round, &key)
+            }
+            None => self.owner.fence()?,
+        };
+        self.owner.keep_alive(Arc::downgrade(&self.sayso.inner));
+        let claim = Claim { fence: fence.clone(), expected: claim.expected, evidence: claim.evidence };
+        match self.one(Command::Claim { round, claim }).await? {
+            Reply::Round(row) => {
+                let round = read::as_wire(&StoredRound { row: *row, ..found })?;
+                Ok(Opened { round, fence: Some(fence) })
+            }
+            _ => Err(Error::Corrupt("round")),
+        }
+    }
+
+    async fn renew(&self, round: RoundId, fence: Fence) -> Result<UnixMs, Error> {
+        // Whoever takes over between this and the write has another lease: this one says only that its owner lives.
+        self.own(round).await?.row.renew(&fence)?;
+        let now = self.sayso.store().now().await?;
+        self.one(Command::RenewOwner { owner: fence.owner }).await?;
+        Ok(now.plus_ms(limits::LEASE_MS))
+    }
+
+    async fn fail_recovery(&self, round: RoundId, expected: FenceToken) -> Result<wire::Round, Error> {
+        let found = self.own(round).await?;
+        match self.one(Command::FailRecovery { round, expected }).await? {
+            Reply::Round(row) => read::as_wire(&StoredRound { row: *row, ..found }),
+            _ => Err(Error::Corrupt("round")),
+        }
+    }
+
     async fn wait(&self, round: RoundId, after: u32, wait: Duration) -> Result<wire::Round, Error> {
         self.sayso.round_after(&self.caller, round, after, wait).await
     }
@@ -285,14 +343,6 @@ impl Desk for LocalDesk {
             }),
             _ => Err(Error::Corrupt("round")),
         }
-    }
-
-    async fn claim(&self, round: RoundId) -> Result<Fence, Error> {
-        self.own(round).await?;
-        let fence = self.owner.fence()?;
-        self.owner.keep_alive(Arc::downgrade(&self.sayso.inner));
-        let claim = Claim { fence: fence.clone(), expected: None, evidence: None };
-        self.one(Command::Claim { round, claim }).await.map(|_| fence)
     }
 
     async fn late(&self, prefix: &str) -> Result<Vec<wire::Round>, Error> {
@@ -326,41 +376,30 @@ impl Desk for LocalDesk {
         if steps.len() > limits::COMMIT_COMMANDS_MAX {
             return Err(Error::Limit(format!("at most {} steps are stored at once", limits::COMMIT_COMMANDS_MAX)));
         }
-        let mut commands = Vec::with_capacity(steps.len());
-        for step in steps {
-            check_step(&step)?;
-            match &step {
-                Step::Delivered(round, _)
-                | Step::Resolved(round, _)
-                | Step::Failed(round, ..)
-                | Step::UrlCompleted(round) => {
-                    self.own(*round).await?;
-                }
-                Step::Finished(execution, ..) | Step::Collected(execution) => {
-                    self.sayso.execution(&self.caller, *execution).await?;
+        for step in &steps {
+            step.check()?;
+            match step.subject() {
+                Subject::Round(round) => drop(self.own(round).await?),
+                Subject::Execution(execution) => drop(self.sayso.execution(&self.caller, execution).await?),
+            }
+        }
+        let commands = steps.iter().map(|step| step.command(&self.caller)).collect();
+        match self.sayso.store().commit(commands).await {
+            Ok(_) => Ok(()),
+            Err(refused @ (Error::Conflict { .. } | Error::State { .. })) => {
+                if self.is_stored(&steps).await? {
+                    Ok(())
+                } else {
+                    Err(refused)
                 }
             }
-            commands.push(match step {
-                Step::Delivered(round, fence) => Command::MarkDelivered { round, fence },
-                Step::Resolved(round, fence) => Command::Resolve { round, fence },
-                Step::Failed(round, fence, failure) => {
-                    let request = FailureRequest { fence, principal: self.caller.clone(), failure };
-                    Command::Fail { round, request }
-                }
-                Step::Finished(execution, outcome, result) => Command::Finish { execution, outcome, result },
-                Step::Collected(execution) => Command::MarkCollected { execution },
-                Step::UrlCompleted(round) => Command::CompleteUrl { round },
-            });
+            Err(error) => Err(error),
         }
-        self.sayso.store().commit(commands).await.map(drop)
     }
 
     async fn collect(&self, round: RoundId, key: &str, wait: Duration) -> Result<wire::Collected, Error> {
         let found = self.own(round).await?;
-        if key.is_empty() || key.len() > limits::NAME_BYTES_MAX {
-            let message = format!("must have 1 to {} bytes", limits::NAME_BYTES_MAX);
-            return Err(Error::field("/idempotency_key", message));
-        }
+        check_key(key)?;
         let until = Instant::now() + wait.min(Duration::from_millis(limits::WAIT_MS_MAX));
         let (mut status, mut rev) = (found.row.status, found.row.rev);
         while status == Status::Pending {

@@ -20,6 +20,17 @@ pub(crate) fn fence_token() -> Result<FenceToken, Error> {
     random().map(FenceToken)
 }
 
+/// A token that only the same parts give; as hard to guess as they are.
+pub(crate) fn token_from(parts: &[&str]) -> FenceToken {
+    let mut hasher = Sha256::new();
+    for part in parts {
+        hasher.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_be_bytes());
+        hasher.update(part.as_bytes());
+    }
+    let bytes: [u8; 32] = hasher.finalize().into();
+    FenceToken(bytes.iter().take(16).fold(0, |token, byte| token << 8 | u128::from(*byte)))
+}
+
 /// A new id of any kind, made at `now`.
 pub(crate) fn new_id<T>(now: UnixMs, from_parts: impl FnOnce(i64, u128) -> T) -> Result<T, Error> {
     Ok(from_parts(now.0, random()?))

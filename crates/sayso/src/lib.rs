@@ -35,14 +35,16 @@ mod open;
 mod owner;
 mod people;
 mod read;
+mod step;
 mod sweeper;
 mod waiters;
 pub mod words;
 
 pub use access::{Login, MintedToken};
-pub use desk::{Desk, Handed, LocalDesk, Opened, Step};
+pub use desk::{ClaimOf, Desk, Handed, LocalDesk, Opened};
 pub use open::{Options, Sayso, default_person};
 pub use people::{LocalPeople, People};
+pub use step::Step;
 pub use sweeper::Sweeper;
 pub use waiters::{EventFeed, Hub};
 
@@ -51,7 +53,8 @@ pub use sayso_core::execution::Outcome;
 pub use sayso_core::id::{ExecutionId, RoundId, TokenId};
 pub use sayso_core::json::Json;
 pub use sayso_core::principal::{Channel, Principal, PrincipalKind};
-pub use sayso_core::round::{Digest, Failure, Fence, Status};
+pub use sayso_core::round::{Digest, Evidence, Failure, Fence, FenceToken, Status};
 pub use sayso_core::wire::{self, Answer, NewRound as Ask, Request, Response};
 pub use sayso_core::{limits, time::UnixMs};
+pub use sayso_store::clock;
 pub use sayso_store::{ExecutionFilter, LATE_PREFIX, RoundFilter};

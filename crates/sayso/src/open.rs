@@ -1,5 +1,6 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use sayso_core::error::Error;
 use sayso_core::principal::{Channel, Principal};
@@ -7,7 +8,7 @@ use sayso_store::clock::{Clock, SystemClock};
 use sayso_store::{Hints, PostgresOptions, PostgresStore, SqliteOptions, SqliteStore, Store};
 
 use crate::desk::LocalDesk;
-use crate::owner::Owners;
+use crate::owner::{Owner, Owners};
 use crate::people::LocalPeople;
 use crate::sweeper::Sweeper;
 use crate::waiters::Hub;
@@ -112,6 +113,25 @@ impl Sayso {
     /// The agent's side, for an authenticated caller: one worker, with a lease of its own for what it holds.
     pub fn desk(&self, caller: Principal) -> LocalDesk {
         LocalDesk { owner: Arc::new(self.inner.owners.another()), sayso: self.clone(), caller }
+    }
+
+    /// A new worker that `caller` runs elsewhere. It renews its lease itself: [`LocalDesk::renew_all`].
+    pub fn new_worker(&self, caller: Principal) -> Result<LocalDesk, Error> {
+        let owner = Owner::new_remote(&caller)?;
+        let worker = LocalDesk { owner: Arc::new(owner), sayso: self.clone(), caller };
+        worker.check_may_collect().map(|()| worker)
+    }
+
+    /// The worker that `caller` runs elsewhere under this name; a conflict where the name is another caller's.
+    pub fn worker(&self, caller: Principal, owner_id: &str) -> Result<LocalDesk, Error> {
+        let owner = Owner::remote(&caller, owner_id)?;
+        let worker = LocalDesk { owner: Arc::new(owner), sayso: self.clone(), caller };
+        worker.check_may_collect().map(|()| worker)
+    }
+
+    /// One sweep at `monotonic` (see [`Sweeper::step`]), for whoever keeps a schedule of their own.
+    pub async fn sweep(&self, sweeper: &mut Sweeper, monotonic: Duration) -> Result<(), Error> {
+        sweeper.step(self.store(), monotonic).await
     }
 
     /// The person's side, as the person this process answers for.

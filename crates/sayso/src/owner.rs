@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use sayso_core::command::Command;
 use sayso_core::error::Error;
+use sayso_core::id::RoundId;
 use sayso_core::limits::LEASE_RENEW_MS;
+use sayso_core::principal::Principal;
 use sayso_core::round::Fence;
 
 use crate::ids;
@@ -29,13 +31,29 @@ impl Owners {
     }
 }
 
-/// One worker of this process.
+/// A worker: one of this process, or one that is reached over HTTP.
 pub(crate) struct Owner {
     name: String,
+    /// Whether its lease is being renewed; of a remote worker that is never for this process to do.
     beating: AtomicBool,
 }
 
 impl Owner {
+    /// A new remote worker of `caller`'s.
+    pub(crate) fn new_remote(caller: &Principal) -> Result<Self, Error> {
+        let name = format!("{}{:032x}", remote_prefix(caller), ids::random()?);
+        Ok(Self { name, beating: AtomicBool::new(true) })
+    }
+
+    /// The remote worker of this name, which must be `caller`'s own: a name is not a capability.
+    pub(crate) fn remote(caller: &Principal, name: &str) -> Result<Self, Error> {
+        let number = name.strip_prefix(&remote_prefix(caller));
+        if !number.is_some_and(|number| number.len() == 32 && number.bytes().all(|byte| byte.is_ascii_hexdigit())) {
+            return Err(Error::conflict("the worker is not one of this credential's"));
+        }
+        Ok(Self { name: name.to_owned(), beating: AtomicBool::new(true) })
+    }
+
     /// The worker's name.
     pub(crate) fn name(&self) -> &str {
         &self.name
@@ -44,6 +62,11 @@ impl Owner {
     /// A fence of this worker with a fresh token.
     pub(crate) fn fence(&self) -> Result<Fence, Error> {
         Ok(Fence { owner: self.name.clone(), token: ids::fence_token()? })
+    }
+
+    /// The fence of this worker for one claim of a round, the same for the same key.
+    pub(crate) fn fence_for(&self, round: RoundId, key: &str) -> Fence {
+        Fence { owner: self.name.clone(), token: ids::token_from(&[&self.name, &round.to_string(), key]) }
     }
 
     /// Renews the lease from now on, for as long as the store is open and somebody has this worker's desk.
@@ -72,5 +95,38 @@ impl Owner {
     pub(crate) fn release(&self) -> Command {
         self.beating.store(false, Ordering::SeqCst);
         Command::ReleaseOwner { owner: self.name.clone() }
+    }
+}
+
+/// What the names of a caller's remote workers begin with. It holds the caller, so that who may use a name can be told
+/// from the name alone, and no table of workers has to be kept.
+fn remote_prefix(caller: &Principal) -> String {
+    let tag = ids::token_from(&[&caller.to_string()]).0 >> 64;
+    format!("own_{tag:016x}_")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_remote_worker_belongs_to_the_credential_it_was_given_to() {
+        let (ada, eve) = (Principal::agent("ada"), Principal::agent("eve"));
+        let name = Owner::new_remote(&ada).unwrap().name;
+        assert!(Owner::remote(&ada, &name).is_ok());
+        assert!(matches!(Owner::remote(&eve, &name), Err(Error::Conflict { .. })));
+        let embedded = Owners::new().unwrap().another().name;
+        for other in [embedded.as_str(), "", "own_", &name[..name.len() - 1], &format!("{name}0")] {
+            assert!(Owner::remote(&ada, other).is_err(), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_claim_has_the_same_fence_for_the_same_key_alone() {
+        let owner = Owner::new_remote(&Principal::agent("ada")).unwrap();
+        let round = |n| RoundId::from_parts(1, n);
+        assert_eq!(owner.fence_for(round(1), "k"), owner.fence_for(round(1), "k"));
+        assert_ne!(owner.fence_for(round(1), "k"), owner.fence_for(round(1), "l"));
+        assert_ne!(owner.fence_for(round(1), "k"), owner.fence_for(round(2), "k"));
     }
 }

@@ -61,6 +61,8 @@ impl Session {
             }
             _ => Some(execution),
         };
+        // A desk that had to repeat itself may find the round answered already: then nothing more happens to it.
+        let seen_rev = if opened.round.status == Status::Pending { opened.round.rev } else { 0 };
         let ask = Ask {
             upstream_id: upstream_id.to_owned(),
             round: opened.round.round_id,
@@ -70,7 +72,7 @@ impl Session {
             own_execution,
             answered: false,
         };
-        self.open_ask(ask, opened.round.rev).await;
+        self.open_ask(ask, seen_rev).await;
         self.supersede(late.others).await;
     }
 

@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
-use sayso::{Ask as NewRound, Digest, Error, Failure, Handed, LATE_PREFIX, Request, RoundId, Status, Step, wire};
+use sayso::{
+    Ask as NewRound, ClaimOf, Digest, Error, Failure, Fence, Handed, LATE_PREFIX, Request, RoundId, Status, Step, wire,
+};
 use sayso_core::round::{Delivery, OperationKind};
 
 use super::ask::REQUEST_KEY;
@@ -92,9 +94,16 @@ impl Session {
         self.open_ask(ask, 0).await;
     }
 
+    async fn take_over(&self, round: RoundId) -> Result<Fence, Error> {
+        let claimed = self.desk.claim(round, ClaimOf::default(), None).await?;
+        claimed
+            .fence
+            .ok_or_else(|| Error::Conflict { detail: "another worker holds the round".to_owned(), winner: None })
+    }
+
     /// A late round is claimed when its answer is handed over, and not earlier.
     pub(super) async fn claim_and_start(&mut self, number: u64, round: RoundId) -> Result<Handed, Error> {
-        let fence = self.desk.claim(round).await?;
+        let fence = self.take_over(round).await?;
         if let Some(ask) = self.asks.get_mut(&number) {
             ask.fence = Some(fence.clone());
         }
@@ -107,7 +116,7 @@ impl Session {
             let fence = match round.status {
                 Status::Pending => None,
                 // Whoever else claims it decides over it.
-                _ => match self.desk.claim(round.round_id).await {
+                _ => match self.take_over(round.round_id).await {
                     Ok(fence) => Some(fence),
                     Err(_) => continue,
                 },

@@ -1,10 +1,11 @@
 //! Endings: the client leaves, the upstream ends, the gateway is told to stop.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use sayso::{ExecutionId, Failure, Outcome, Step};
 use sayso_core::round::OperationKind;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use super::call::Pending;
 use super::handles::tool_error;
@@ -12,6 +13,12 @@ use super::options::GatewayExit;
 use super::session::Session;
 use super::timers::Due;
 use crate::jsonrpc::{self, INTERNAL_ERROR};
+
+/// How long the store may take, twice, while the gateway leaves: with the ending of the upstream this is about the 2
+/// seconds that the official clients give us after SIGTERM. A store at a server may be away for longer.
+const SETTLE_LEAVING: Duration = Duration::from_millis(400);
+/// How long it may take otherwise: longer than any desk tries.
+const SETTLE_STAYING: Duration = Duration::from_secs(60);
 
 impl Session {
     /// The client has closed its side. What has paused goes on for a while, so that an answer is not lost; what has not
@@ -46,12 +53,12 @@ impl Session {
         self.queued.clear();
         self.passed_to_client.clear();
         let why = format!("the server {} {how} ({status})", self.options.name);
-        self.end_everything(&why).await;
+        self.end_everything(&why, SETTLE_STAYING).await;
     }
 
     /// Ends what is open between client and upstream: questions that nobody can deliver an answer to any more, calls
     /// whose result will not come, requests that wait for it.
-    async fn end_everything(&mut self, why: &str) {
+    async fn end_everything(&mut self, why: &str, settle_within: Duration) {
         let (mut steps, dying) = self.fail_asks(why);
         let mut lines = Vec::new();
         for pending in std::mem::take(&mut self.requests).into_values() {
@@ -70,7 +77,8 @@ impl Session {
                 Pending::Initialize { client_id: None } | Pending::ListTools | Pending::Receipt { .. } => {}
             }
         }
-        self.settle(steps).await;
+        // What is not stored in time is for the sweeper, as what cannot be stored is.
+        let _ = timeout(settle_within, self.settle(steps)).await;
         for (client_id, line) in lines {
             if self.open.remove(&client_id).is_some() {
                 self.client.send(line).await;
@@ -111,11 +119,11 @@ impl Session {
             GatewayExit::ClientBroken => Some("the client sent a line over the limit"),
         };
         if let Some(why) = why {
-            self.end_everything(why).await;
+            self.end_everything(why, SETTLE_LEAVING).await;
         }
         // Whatever could not be settled is for the sweeper, which waits for the lease to run out anyway.
-        let _ = self.desk.leave().await;
-        self.upstream.close().await;
+        let desk = self.desk.clone();
+        let (_, ()) = tokio::join!(timeout(SETTLE_LEAVING, desk.leave()), self.upstream.close());
         self.client.finish().await;
     }
 

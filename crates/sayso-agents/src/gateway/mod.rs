@@ -1,7 +1,7 @@
 //! An MCP server in front of another, over stdio on both sides. Everything it does not need to touch passes as the bytes
 //! it came in; what the upstream asks becomes a stored round that a person answers.
 //!
-//! One task owns all state and takes one event at a time ([`session`]): a line from either side, a round that changed,
+//! One task owns all state and takes one event at a time (`session.rs`): a line from either side, a round that changed,
 //! a timer. Storing is awaited in place, so that nothing is written to a peer before it is stored.
 
 mod ask;

@@ -103,50 +103,82 @@ pub struct Setup {
     pub tools: Value,
     pub capabilities: Value,
     pub replay: Replay,
-    /// Whether nothing can be stored.
-    pub store_is_away: bool,
+    pub trouble: Option<Trouble>,
 }
 
-/// A desk whose store cannot take anything in.
-struct Away(LocalDesk);
+/// What a desk can have.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Trouble {
+    /// Nothing can be stored.
+    StoreIsAway,
+    /// It must repeat itself to open a round, and a person has answered `Elm` meanwhile.
+    AnsweredMeanwhile,
+}
+
+struct Troubled {
+    desk: LocalDesk,
+    sayso: Sayso,
+    trouble: Trouble,
+}
+
+impl Troubled {
+    fn check(&self) -> Result<(), Error> {
+        match self.trouble {
+            Trouble::StoreIsAway => Err(Error::Unavailable("the disk is full; nothing was changed".to_owned())),
+            Trouble::AnsweredMeanwhile => Ok(()),
+        }
+    }
+}
 
 #[async_trait::async_trait]
-impl Desk for Away {
-    async fn open(&self, _: sayso::Ask, _: Option<String>) -> Result<Opened, Error> {
-        Err(Error::Unavailable("the disk is full; nothing was changed".to_owned()))
+impl Desk for Troubled {
+    async fn open(&self, ask: sayso::Ask, key: Option<String>) -> Result<Opened, Error> {
+        self.check()?;
+        let opened = self.desk.open(ask, key).await?;
+        let content = Json::parse(r#"{"street":"Elm"}"#).unwrap();
+        let answer = Answer::one("elicitation", Response::accept(content));
+        let round = self.sayso.people().answer(opened.round.round_id, answer, "key").await?;
+        Ok(Opened { round, ..opened })
     }
     async fn begin(&self) -> Result<ExecutionId, Error> {
-        Err(Error::Unavailable("the disk is full; nothing was changed".to_owned()))
+        self.check()?;
+        self.desk.begin().await
     }
     async fn wait(&self, round: RoundId, after: u32, wait: Duration) -> Result<wire::Round, Error> {
-        self.0.wait(round, after, wait).await
+        self.desk.wait(round, after, wait).await
+    }
+    async fn claim(&self, round: RoundId, claim: sayso::ClaimOf, key: Option<String>) -> Result<Opened, Error> {
+        self.desk.claim(round, claim, key).await
+    }
+    async fn renew(&self, round: RoundId, fence: Fence) -> Result<sayso::UnixMs, Error> {
+        self.desk.renew(round, fence).await
+    }
+    async fn fail_recovery(&self, round: RoundId, expected: sayso::FenceToken) -> Result<wire::Round, Error> {
+        self.desk.fail_recovery(round, expected).await
     }
     async fn start(&self, round: RoundId, fence: Fence) -> Result<Handed, Error> {
-        self.0.start(round, fence).await
-    }
-    async fn claim(&self, round: RoundId) -> Result<Fence, Error> {
-        self.0.claim(round).await
+        self.desk.start(round, fence).await
     }
     async fn late(&self, prefix: &str) -> Result<Vec<wire::Round>, Error> {
-        self.0.late(prefix).await
+        self.desk.late(prefix).await
     }
     async fn withdraw(&self, round: RoundId, fence: Fence, successor: sayso::Ask) -> Result<wire::Round, Error> {
-        self.0.withdraw(round, fence, successor).await
+        self.desk.withdraw(round, fence, successor).await
     }
     async fn settle(&self, steps: Vec<Step>) -> Result<(), Error> {
-        self.0.settle(steps).await
+        self.desk.settle(steps).await
     }
     async fn collect(&self, round: RoundId, key: &str, wait: Duration) -> Result<wire::Collected, Error> {
-        self.0.collect(round, key, wait).await
+        self.desk.collect(round, key, wait).await
     }
     async fn result(&self, execution: ExecutionId, wait: Duration) -> Result<wire::ExecutionResult, Error> {
-        self.0.result(execution, wait).await
+        self.desk.result(execution, wait).await
     }
     async fn execution(&self, execution: ExecutionId) -> Result<wire::Execution, Error> {
-        self.0.execution(execution).await
+        self.desk.execution(execution).await
     }
     async fn leave(&self) -> Result<(), Error> {
-        self.0.leave().await
+        self.desk.leave().await
     }
 }
 
@@ -158,7 +190,7 @@ impl Default for Setup {
             tools: json!([{"name": "book", "inputSchema": {"type": "object"}}]),
             capabilities: json!({}),
             replay: Replay::Declared,
-            store_is_away: false,
+            trouble: None,
         }
     }
 }
@@ -186,7 +218,10 @@ impl Rig {
         let (their_in, client_out) = tokio::io::duplex(PIPE_BYTES);
         let mut client = Peer::new(their_in, their_out);
         let desk = sayso.desk(Principal::agent("gateway:shipping"));
-        let desk: Arc<dyn Desk> = if setup.store_is_away { Arc::new(Away(desk)) } else { Arc::new(desk) };
+        let desk: Arc<dyn Desk> = match setup.trouble {
+            Some(trouble) => Arc::new(Troubled { desk, sayso: sayso.clone(), trouble }),
+            None => Arc::new(desk),
+        };
         let (stop, stopped) = oneshot::channel::<()>();
         let gateway = tokio::spawn(async move {
             let stopped = async {

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args as ClapArgs;
-use sayso::{Principal, Sayso};
+use sayso::{Desk, Error, Principal, Sayso};
 use sayso_agents::gateway::{self, GatewayExit, GatewayOptions, Hold, Program, Replay};
+use sayso_http::client::{Client, ClientOptions};
 
 use crate::args::Place;
 use crate::error::CommandError;
-use crate::{account, exit, output, stop, store};
+use crate::{account, credential, exit, output, stop, store};
 
 /// Stand in front of an MCP server, so that a person answers what it asks
 ///
@@ -20,6 +21,7 @@ use crate::{account, exit, output, stop, store};
 #[command(after_help = exit::help(&[
     "sayso gateway --name everything -- npx @modelcontextprotocol/server-everything stdio",
     "sayso gateway --name shipping --hold auto --linger 3600 -- ./shipping-server",
+    "sayso gateway --name shipping --server http://127.0.0.1:7717 --token-file agent.token -- ./shipping-server",
 ]))]
 pub struct GatewayArgs {
     /// The server's name, as people see it beside each question; without a colon
@@ -35,6 +37,12 @@ pub struct GatewayArgs {
     /// How long to stay for paused calls after the client has left, in seconds
     #[arg(long, default_value_t = 600, value_name = "SECONDS")]
     linger: u64,
+    /// Keep the rounds at a `sayso serve` instead of in the data folder; needs --token-file with an agent's token
+    #[arg(long, value_name = "URL")]
+    server: Option<String>,
+    /// Allow a --server on another machine; the traffic is not encrypted
+    #[arg(long, requires = "server")]
+    server_anywhere: bool,
     /// The server's program and arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -78,11 +86,45 @@ fn hold(text: &str) -> Result<Hold, String> {
     }
 }
 
+/// Where the rounds are kept: at a server, or in the data folder or database.
+async fn desk(place: &Place, args: &GatewayArgs) -> Result<Arc<dyn Desk>, CommandError> {
+    let Some(server) = &args.server else {
+        let owner = account::owner(place.account.as_deref());
+        let sayso = Sayso::open(store::resolve(place)?.options().person(owner).sweeping()).await?;
+        return Ok(Arc::new(sayso.desk(Principal::agent(format!("gateway:{}", args.name)))));
+    };
+    let Some(file) = &place.token_file else {
+        return Err(CommandError::Usage {
+            message: "--server needs a token to ask with".to_owned(),
+            help:
+                "pass --token-file FILE; `sayso token new --kind agent --name NAME` on the server's machine makes one"
+                    .to_owned(),
+        });
+    };
+    let mut options = ClientOptions::new(server, credential::read_token(file)?);
+    if args.server_anywhere {
+        options = options.unencrypted_to_anywhere();
+        output::note("warning: whoever is on the way to the server can read the token and every answer");
+    }
+    let client = Client::connect(options).await.map_err(|error| {
+        let help = match &error {
+            Error::Unavailable(_) => format!("start `sayso serve`, and see that {server} reaches it"),
+            Error::Forbidden(_) => "use an agent's token: a person's answers, and never asks".to_owned(),
+            Error::Validation { .. } => {
+                "let a tunnel listen here (ssh -L 7717:127.0.0.1:7717 HOST), or add --server-anywhere if the network is \
+                 yours"
+                    .to_owned()
+            }
+            _ => "`sayso token new --kind agent --name NAME` on the server's machine makes a token".to_owned(),
+        };
+        CommandError::Advised { error, help }
+    })?;
+    Ok(Arc::new(client))
+}
+
 /// Runs until the client leaves, or until SIGINT or SIGTERM.
 pub async fn run(place: &Place, args: GatewayArgs) -> Result<(), CommandError> {
-    let owner = account::owner(place.account.as_deref());
-    let sayso = Sayso::open(store::resolve(place)?.options().person(owner).sweeping()).await?;
-    let desk = Arc::new(sayso.desk(Principal::agent(format!("gateway:{}", args.name))));
+    let desk = desk(place, &args).await?;
     let options = GatewayOptions {
         name: args.name,
         upstream: Arc::new(Program(args.command)),
@@ -97,8 +139,6 @@ pub async fn run(place: &Place, args: GatewayArgs) -> Result<(), CommandError> {
     }
     match report.exit {
         GatewayExit::ClientLeft | GatewayExit::LingerOver | GatewayExit::Stopped => Ok(()),
-        GatewayExit::ClientBroken => {
-            Err(sayso::Error::Limit("the client sent a line of more than 16 MiB".to_owned()).into())
-        }
+        GatewayExit::ClientBroken => Err(Error::Limit("the client sent a line of more than 16 MiB".to_owned()).into()),
     }
 }

@@ -15,6 +15,8 @@ mod database;
 mod folder;
 mod forms;
 mod pages;
+mod remote;
+mod server;
 mod serving;
 mod terminal;
 mod watching;

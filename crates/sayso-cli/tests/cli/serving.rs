@@ -1,55 +1,10 @@
 //! `sayso serve`.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::TcpStream;
-use std::process::{Child, Stdio};
-use std::time::Duration;
-
-use rustix::process::{Pid, Signal, kill_process};
-use serde_json::Value;
+use rustix::process::Signal;
 
 use crate::folder::Folder;
+use crate::server::{Server, get};
 use crate::terminal::person;
-
-/// A server on a free port.
-struct Server {
-    child: Child,
-    address: String,
-}
-
-impl Server {
-    fn start(folder: &Folder) -> Self {
-        let mut command = folder.command(&["serve", "--listen", "127.0.0.1:0", "--json"]);
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-        let listening: Value = serde_json::from_str(&line).unwrap();
-        let address = listening["listening"].as_str().unwrap().strip_prefix("http://").unwrap().to_owned();
-        Self { child, address }
-    }
-
-    fn stop(&mut self, signal: Signal) {
-        kill_process(Pid::from_child(&self.child), signal).unwrap();
-        assert_eq!(self.child.wait().unwrap().code(), Some(0));
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // Of a test that failed; one that ended is gone already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn get(address: &str, path: &str) -> String {
-    let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer
-}
 
 #[test]
 fn it_takes_a_free_port_answers_and_stops_on_either_signal() {

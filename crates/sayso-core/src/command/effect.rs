@@ -144,7 +144,7 @@ impl std::fmt::Debug for Write {
     }
 }
 
-/// What [`apply`] may read. Reads see what earlier commands of the same transaction wrote.
+/// What [`apply`](super::apply()) may read. Reads see what earlier commands of the same transaction wrote.
 pub trait View {
     /// Why a read failed.
     type Error;

@@ -31,7 +31,7 @@ impl Json {
     }
 
     /// Reads a text within the caller's own limits. Depth counts open arrays and objects and is capped at
-    /// [`super::JSON_DEPTH_CEILING`].
+    /// [`crate::limits::JSON_DEPTH_CEILING`].
     pub fn parse_within(text: &str, bytes_max: usize, depth_max: usize) -> Result<Self, JsonError> {
         let value = check(text, bytes_max, depth_max)?;
         Ok(Self(Arc::from(text.get(value).unwrap_or_default())))

@@ -9,7 +9,7 @@ pub use mapping::text_answer;
 use crate::json::Json;
 
 /// What a person did with one request. Never rewritten on the way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
     /// Here is the data, the choice, the consent, the approval.

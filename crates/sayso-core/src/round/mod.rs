@@ -15,7 +15,7 @@ use crate::time::UnixMs;
 
 /// Where a round stands. `pending → response_validated → delivery_started → delivered → resolved`; any but
 /// `resolved` may become `failed`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     /// Waiting for a person.
@@ -58,7 +58,7 @@ impl Status {
 }
 
 /// How the answer of a round can be handed over; fixed when it is created.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Delivery {
     /// Only by the process that opened it, which holds a lease while it lives.
@@ -82,7 +82,9 @@ impl Delivery {
 }
 
 /// The kind of MCP operation that asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum OperationKind {
     /// A tool call.
@@ -110,7 +112,7 @@ impl OperationKind {
 }
 
 /// Why a round ended without going on: a code of ours or the worker's own, and a sentence for a person.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 pub struct Failure {
     /// A stable word, such as `expired`.
     pub code: String,

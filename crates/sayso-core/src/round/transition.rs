@@ -63,6 +63,7 @@ pub struct FailureRequest {
 /// The round as it becomes; `None` where it stays as it was (a repeat at its target).
 pub type Step = Result<Option<Round>, Error>;
 
+const ANOTHER_HOLDS: &str = "another worker holds the round";
 const NOT_CONNECTED: &str = "the agent is not connected; nothing was accepted and the round is as it was";
 
 impl Round {
@@ -115,9 +116,12 @@ impl Round {
         Ok(Some(next))
     }
 
-    /// Takes a resumable round over for delivery.
+    /// Takes a resumable round over for delivery. A claim under the very fence that holds the round is a repeat: whoever
+    /// lost the acknowledgement of theirs must not wait for themselves.
     pub fn claim(&self, claim: &Claim, lease: Lease) -> Step {
+        let is_repeat = self.delivery == Delivery::Resumable && self.fence.as_ref() == Some(&claim.fence);
         match self.status {
+            status if is_repeat && !status.is_finished() => return Ok(None),
             Status::Failed if self.failed_as(Failure::RECOVERY_UNAVAILABLE) => {
                 return Err(Error::Recovery("the round ended as recovery_unavailable and is never handed out".into()));
             }
@@ -125,7 +129,7 @@ impl Round {
             _ => {}
         }
         if lease == Lease::Live {
-            return Err(Error::conflict("another worker holds the round"));
+            return Err(Error::conflict(ANOTHER_HOLDS));
         }
         if self.delivery == Delivery::Live {
             return Err(Error::Recovery("only the process that opened a live round can deliver it".into()));
@@ -144,9 +148,17 @@ impl Round {
         Ok(Some(Round { fence: Some(claim.fence.clone()), ..self.moved(status) }))
     }
 
+    /// Whether its holder may extend the lease: by owner and token, also late, as long as nobody took over.
+    pub fn renew(&self, fence: &Fence) -> Result<(), Error> {
+        if self.status.is_finished() {
+            return Err(self.state_error("not renewed"));
+        }
+        if self.fence.as_ref() == Some(fence) { Ok(()) } else { Err(Error::conflict(ANOTHER_HOLDS)) }
+    }
+
     fn check_fence(&self, fence: &Fence, lease: Lease) -> Result<(), Error> {
         if self.fence.as_ref() != Some(fence) {
-            return Err(Error::conflict("another worker holds the round"));
+            return Err(Error::conflict(ANOTHER_HOLDS));
         }
         if lease != Lease::Live {
             return Err(Error::conflict("the lease has run out; renew it first"));

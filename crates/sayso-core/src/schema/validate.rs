@@ -12,7 +12,7 @@ use super::messages::message;
 use crate::limits::{FIELD_ERRORS_MAX, SCHEMA_BRANCH_DEPTH_MAX};
 
 /// What is wrong with one field of an answer. It never holds a value that was given.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema, thiserror::Error)]
 #[error("{pointer} {message}")]
 pub struct FieldError {
     /// JSON pointer to the field in the content; of a missing field, where it should be.

@@ -1,3 +1,4 @@
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Keyed, Round};
@@ -6,7 +7,7 @@ use crate::response::{self, Action, Responses};
 use crate::round::Digest;
 
 /// One answer. `content: null` reads as absent.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Response {
     /// What was done.
@@ -27,7 +28,7 @@ impl std::fmt::Debug for Response {
 }
 
 /// `POST /v1/rounds/{id}/responses`: a map with exactly the round's request keys.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Answer {
     /// The digest of what was shown; required to approve.
@@ -83,7 +84,7 @@ pub fn responses_to_wire(responses: &Responses) -> Keyed<Response> {
 }
 
 /// `GET /v1/rounds/{id}/responses`: what was submitted and what takes effect; for others than persons redacted.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ResponseRecord {
     /// Whether values are replaced by a diagnostic projection.
     pub redacted: bool,
@@ -94,7 +95,7 @@ pub struct ResponseRecord {
 }
 
 /// `POST /v1/rounds/{id}/collect`: the answer, handed over.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Collected {
     /// The round, now resolved.
     pub round: Round,

@@ -1,3 +1,4 @@
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::event::{Event, EventBody};
@@ -8,7 +9,7 @@ use crate::principal::{Channel, Principal};
 use crate::time::UnixMs;
 
 /// How an execution ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ExecutionOutcome {
     /// `completed`, `failed`, `cancelled` or `lost`.
     pub status: String,
@@ -35,7 +36,7 @@ impl From<&Outcome> for ExecutionOutcome {
 }
 
 /// A snapshot of an execution; never its suspended state.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Execution {
     /// Its id.
     pub execution_id: ExecutionId,
@@ -69,16 +70,17 @@ impl Execution {
 }
 
 /// `GET /v1/executions/{id}/result`: the terminal result, once there is one.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ExecutionResult {
     /// The finished execution.
     pub execution: Execution,
     /// What the operation answered, as it came.
+    #[serde(default, deserialize_with = "super::step::result")]
     pub result: Option<Json>,
 }
 
 /// One page of executions, newest first.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ExecutionPage {
     /// The executions.
     pub executions: Vec<Execution>,
@@ -87,7 +89,7 @@ pub struct ExecutionPage {
 }
 
 /// An event of the audit trail, as streamed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StoredEvent {
     /// From 1, without gaps: the cursor of the stream.
     pub seq: u64,

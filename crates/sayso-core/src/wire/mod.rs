@@ -7,7 +7,10 @@ mod keyed;
 mod problem;
 mod request;
 mod round;
+mod schemas;
+mod step;
 mod token;
+mod worker;
 
 pub use answer::{Answer, Collected, Response, ResponseRecord, responses_from_wire, responses_to_wire};
 pub use execution::{Execution, ExecutionOutcome, ExecutionPage, ExecutionResult, StoredEvent};
@@ -15,4 +18,9 @@ pub use keyed::Keyed;
 pub use problem::{Problem, Winner};
 pub use request::{ChoiceOption, Request, RequestKind};
 pub use round::{Answered, Call, NewRound, Round, RoundPage};
+pub use step::{Settlement, Step, StepKind};
 pub use token::{NewToken, NewTokenKind, Token, TokenPage};
+pub use worker::{
+    Arrival, Evidence, ExpectedToken, Holding, Lease, LeaseToken, Leased, NewClaim, NewExecution, NewFailure, Renewed,
+    Settled, Withdrawal, Worker, fence_of,
+};

@@ -1,3 +1,4 @@
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Keyed;
@@ -7,7 +8,7 @@ use crate::limits;
 use crate::request::{self, Approval, Choice, Form, Requests, TextQuestion, UrlConsent};
 
 /// Which kind of request a flat [`Request`] is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RequestKind {
     /// Data described by a JSON Schema: `message`, `schema`, `meta?`.
@@ -23,7 +24,7 @@ pub enum RequestKind {
 }
 
 /// One option of a choice.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChoiceOption {
     /// What the answer will say.
@@ -34,7 +35,7 @@ pub struct ChoiceOption {
 }
 
 /// One thing asked, flat: `kind` says which members it has. A member that its kind does not have is refused.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
     /// Which kind it is.

@@ -1,3 +1,4 @@
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Keyed, Request};
@@ -9,7 +10,7 @@ use crate::round::{self, Delivery, Digest, Failure, OperationKind, Status};
 use crate::time::UnixMs;
 
 /// A call that a round is about: what the agent wanted done when it was asked.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Call {
     /// The tool's or prompt's name, or the resource's URI.
@@ -20,7 +21,7 @@ pub struct Call {
 }
 
 /// `POST /v1/rounds`: only `requests` is required.
-#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewRound {
     /// The execution that asks; without it one is started for the round.
@@ -41,6 +42,9 @@ pub struct NewRound {
     /// `resumable` unless said otherwise.
     #[serde(default)]
     pub delivery: Option<Delivery>,
+    /// Live, over HTTP: the worker that will hold the round; without it one is made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner_id: Option<String>,
     /// Until when an answer is accepted.
     #[serde(default)]
     pub deadline: Option<UnixMs>,
@@ -81,7 +85,7 @@ impl NewRound {
 }
 
 /// Who answered, through which channel, and when.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Answered {
     /// The person or policy.
     pub principal: Principal,
@@ -102,7 +106,7 @@ impl From<&round::Answered> for Answered {
 }
 
 /// A round, whole, without tokens, opaque state or answers.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Round {
     /// Its id.
     pub round_id: RoundId,
@@ -181,7 +185,7 @@ impl Round {
 }
 
 /// One page of rounds, newest first.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RoundPage {
     /// The rounds.
     pub rounds: Vec<Round>,

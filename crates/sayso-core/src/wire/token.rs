@@ -1,3 +1,4 @@
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::command;
@@ -6,7 +7,7 @@ use crate::principal::Principal;
 use crate::time::UnixMs;
 
 /// For whom a new credential speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NewTokenKind {
     /// A person, who may answer.
@@ -16,7 +17,7 @@ pub enum NewTokenKind {
 }
 
 /// `POST /v1/tokens`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewToken {
     /// Person or agent.
@@ -26,7 +27,7 @@ pub struct NewToken {
 }
 
 /// A credential, without its secret; with it exactly once, when it is made.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Token {
     /// Its id.
     pub token_id: TokenId,
@@ -65,7 +66,7 @@ impl Token {
 }
 
 /// The credentials of the API, newest first.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TokenPage {
     /// The credentials.
     pub tokens: Vec<Token>,

@@ -1,10 +1,8 @@
 use std::time::Duration;
 
-use axum::Router;
 use axum::extract::State;
 use axum::http::{HeaderMap, Uri};
 use axum::response::Response;
-use axum::routing::{get, post};
 use sayso::{Answer, Desk, People, RoundId};
 use sayso_core::error::Error;
 
@@ -14,11 +12,13 @@ use crate::auth::Caller;
 use crate::body::Strict;
 use crate::problem::Refusal;
 use crate::query::{Id, Query, idempotency_key};
+use crate::routes::Routes;
 
-pub(super) fn routes() -> Router<Shared> {
-    Router::new()
-        .route("/v1/rounds/{id}/responses", get(read).post(answer))
-        .route("/v1/rounds/{id}/collect", post(collect))
+pub(super) fn routes() -> Routes {
+    Routes::new()
+        .get("/v1/rounds/{id}/responses", read)
+        .post("/v1/rounds/{id}/responses", answer)
+        .post("/v1/rounds/{id}/collect", collect)
 }
 
 async fn answer(

@@ -1,25 +1,39 @@
 use std::time::Duration;
 
-use axum::Router;
 use axum::extract::State;
-use axum::http::Uri;
-use axum::response::Response;
-use axum::routing::{get, post};
-use sayso::{ExecutionFilter, ExecutionId, People};
+use axum::http::{StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use sayso::wire::NewExecution;
+use sayso::{Desk, ExecutionFilter, ExecutionId, People};
 use sayso_core::error::Error;
 
 use super::json;
 use crate::app::Shared;
 use crate::auth::Caller;
+use crate::body::Strict;
 use crate::problem::Refusal;
 use crate::query::{Id, Query};
+use crate::routes::Routes;
 
-pub(super) fn routes() -> Router<Shared> {
-    Router::new()
-        .route("/v1/executions", get(list))
-        .route("/v1/executions/{id}", get(show))
-        .route("/v1/executions/{id}/result", get(result))
-        .route("/v1/executions/{id}/cancel", post(cancel))
+pub(super) fn routes() -> Routes {
+    Routes::new()
+        .get("/v1/executions", list)
+        .post("/v1/executions", start)
+        .get("/v1/executions/{id}", show)
+        .get("/v1/executions/{id}/result", result)
+        .post("/v1/executions/{id}/cancel", cancel)
+}
+
+/// Starts a record that lives in one of the caller's workers.
+async fn start(
+    State(app): State<Shared>,
+    caller: Caller,
+    Strict(new): Strict<NewExecution>,
+) -> Result<Response, Refusal> {
+    let worker = caller.worker(&app, Some(&new.owner_id))?;
+    let id = worker.begin().await?;
+    let place = [(header::LOCATION, format!("/v1/executions/{id}"))];
+    Ok((StatusCode::CREATED, place, json(&worker.execution(id).await?)).into_response())
 }
 
 async fn list(State(app): State<Shared>, caller: Caller, uri: Uri) -> Result<Response, Refusal> {

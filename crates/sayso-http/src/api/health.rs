@@ -1,18 +1,18 @@
-use axum::Router;
 use axum::extract::State;
 use axum::response::Response;
-use axum::routing::get;
 
 use super::json;
 use crate::app::Shared;
 use crate::problem::Refusal;
+use crate::routes::Routes;
 
-pub(super) fn routes() -> Router<Shared> {
-    Router::new().route("/healthz", get(alive)).route("/readyz", get(ready))
+pub(super) fn routes() -> Routes {
+    Routes::new().get("/healthz", alive).get("/readyz", ready)
 }
 
-#[derive(serde::Serialize)]
-struct Health {
+/// `ok`, or there is no such answer.
+#[derive(serde::Serialize, schemars::JsonSchema)]
+pub(crate) struct Health {
     status: &'static str,
 }
 

@@ -1,24 +1,27 @@
 //! The HTTP API (`docs/http.md`), a file a resource.
 
 mod answers;
+mod deliveries;
 mod executions;
-mod health;
+pub(crate) mod health;
 mod rounds;
 mod tokens;
+mod workers;
 
-use axum::Router;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use sayso_core::error::Error;
 use serde::Serialize;
 
-use crate::app::Shared;
 use crate::problem::Refusal;
+use crate::routes::Routes;
 
-pub(crate) fn routes() -> Router<Shared> {
-    Router::new()
+pub(crate) fn routes() -> Routes {
+    Routes::new()
         .merge(rounds::routes())
         .merge(answers::routes())
+        .merge(deliveries::routes())
+        .merge(workers::routes())
         .merge(executions::routes())
         .merge(tokens::routes())
         .merge(health::routes())

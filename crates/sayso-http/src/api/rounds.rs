@@ -1,11 +1,14 @@
-use axum::Router;
+use std::future::Future;
+
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
-use sayso::{Ask, RoundFilter, RoundId, Status};
+use sayso::wire::{Lease, Leased};
+use sayso::{Ask, Desk, LATE_PREFIX, Opened, RoundFilter, RoundId, Status};
 use sayso_core::error::Error;
+use sayso_core::limits::LEASE_MS;
 use sayso_core::round::Delivery;
+use serde::Serialize;
 
 use super::json;
 use crate::app::Shared;
@@ -13,9 +16,10 @@ use crate::auth::Caller;
 use crate::body::Strict;
 use crate::problem::Refusal;
 use crate::query::{Id, Query, idempotency_key};
+use crate::routes::Routes;
 
-pub(super) fn routes() -> Router<Shared> {
-    Router::new().route("/v1/rounds", get(list).post(ask)).route("/v1/rounds/{id}", get(show))
+pub(super) fn routes() -> Routes {
+    Routes::new().get("/v1/rounds", list).post("/v1/rounds", ask).get("/v1/rounds/{id}", show)
 }
 
 async fn ask(
@@ -24,26 +28,45 @@ async fn ask(
     headers: HeaderMap,
     Strict(ask): Strict<Ask>,
 ) -> Result<Response, Refusal> {
+    let key = idempotency_key(&headers)?;
     if ask.delivery == Some(Delivery::Live) {
-        // The opener of a live round holds its lease; over HTTP that would be this server.
-        return Err(Error::field("/delivery", "must be resumable over HTTP").into());
+        let worker = caller.worker(&app, ask.owner_id.as_deref())?;
+        let leased = leased(&app, worker.open(ask, key)).await?;
+        return Ok(created(leased.round.round_id, &leased));
     }
-    let round = caller.desk(&app).ask(ask, idempotency_key(&headers)?).await?;
-    let place = [(header::LOCATION, format!("/v1/rounds/{}", round.round_id))];
-    Ok((StatusCode::CREATED, place, json(&round)).into_response())
+    let round = caller.desk(&app).ask(ask, key).await?;
+    Ok(created(round.round_id, &round))
+}
+
+fn created<T: Serialize>(id: RoundId, body: &T) -> Response {
+    let place = [(header::LOCATION, format!("/v1/rounds/{id}"))];
+    (StatusCode::CREATED, place, json(body)).into_response()
+}
+
+/// The round that `opened` leaves in the caller's hands, with its lease: the only answers that carry a token.
+pub(super) async fn leased(app: &Shared, opened: impl Future<Output = Result<Opened, Error>>) -> Result<Leased, Error> {
+    // The time before the write: a worker should sooner renew early than late.
+    let now = app.sayso.now().await?;
+    let Opened { round, fence } = opened.await?;
+    Ok(Leased { round, lease: fence.map(|fence| Lease::new(fence, now.plus_ms(LEASE_MS))) })
 }
 
 async fn list(State(app): State<Shared>, caller: Caller, uri: Uri) -> Result<Response, Refusal> {
-    let query = Query::read(&uri, &["status", "execution", "cursor", "limit"])?;
+    let query = Query::read(&uri, &["status", "execution", "late", "cursor", "limit"])?;
     let words: Vec<_> = Status::ALL.iter().map(|status| status.as_str()).collect();
     let filter = RoundFilter {
         status: query.get("status", &format!("must be one of {}", words.join(", ")), Status::parse)?,
         execution: query.id("execution")?,
+        unfinished_late: query.get("late", &format!("must begin with {LATE_PREFIX}"), late_prefix)?,
         before: query.id("cursor")?,
         limit: query.limit()?,
         ..RoundFilter::default()
     };
     Ok(json(&app.sayso.rounds(&caller.principal, filter).await?))
+}
+
+fn late_prefix(text: &str) -> Option<String> {
+    text.starts_with(LATE_PREFIX).then(|| text.to_owned())
 }
 
 /// With `wait`, answers once the round's `rev` is past `after` (by default: past what it is now), or the wait is over.

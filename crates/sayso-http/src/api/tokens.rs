@@ -1,8 +1,6 @@
-use axum::Router;
 use axum::extract::State;
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{delete, get};
 use sayso::TokenId;
 use sayso::wire::NewToken;
 
@@ -12,9 +10,10 @@ use crate::auth::Caller;
 use crate::body::Strict;
 use crate::problem::Refusal;
 use crate::query::{Id, Query};
+use crate::routes::Routes;
 
-pub(super) fn routes() -> Router<Shared> {
-    Router::new().route("/v1/tokens", get(list).post(add)).route("/v1/tokens/{id}", delete(revoke))
+pub(super) fn routes() -> Routes {
+    Routes::new().get("/v1/tokens", list).post("/v1/tokens", add).delete("/v1/tokens/{id}", revoke)
 }
 
 /// The secret is in this answer and in none after it.

@@ -2,13 +2,11 @@
 
 use std::sync::LazyLock;
 
-use axum::Router;
 use axum::http::header;
 use axum::response::IntoResponse;
-use axum::routing::get;
 use sayso::Digest;
 
-use crate::app::Shared;
+use crate::routes::Routes;
 
 /// A file that never changes under its path.
 pub(super) struct Asset {
@@ -39,11 +37,11 @@ pub(super) static ICON: LazyLock<Asset> =
 
 const FOREVER: &str = "public, max-age=31536000, immutable";
 
-pub(super) fn routes() -> Router<Shared> {
-    let serve = |router: Router<Shared>, asset: &'static Asset| {
+pub(super) fn routes() -> Routes {
+    let serve = |routes: Routes, asset: &'static Asset| {
         let headers = [(header::CONTENT_TYPE, asset.media_type), (header::CACHE_CONTROL, FOREVER)];
-        router.route(asset.path(), get(move || async move { (headers, asset.text).into_response() }))
+        routes.get_at("/assets/{file}", asset.path(), move || async move { (headers, asset.text).into_response() })
     };
     let all: [&'static Asset; 3] = [&STYLE, &SCRIPT, &ICON];
-    all.into_iter().fold(Router::new(), serve)
+    all.into_iter().fold(Routes::new(), serve)
 }

@@ -1,10 +1,8 @@
 //! One execution: how it stands or ended, and what it asked.
 
-use axum::Router;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
-use axum::routing::get;
 use maud::html;
 use sayso::{ExecutionId, RoundFilter};
 use sayso_core::error::Error;
@@ -14,9 +12,10 @@ use super::layout::{Page, Place};
 use super::{Failed, history, words};
 use crate::app::Shared;
 use crate::auth::Session;
+use crate::routes::Routes;
 
-pub(super) fn routes() -> Router<Shared> {
-    Router::new().route("/executions/{id}", get(show))
+pub(super) fn routes() -> Routes {
+    Routes::new().get("/executions/{id}", show)
 }
 
 async fn show(State(app): State<Shared>, session: Session, Path(id): Path<String>) -> Result<Response, Failed> {

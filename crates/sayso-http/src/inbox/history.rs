@@ -1,10 +1,8 @@
 //! What is no longer waiting, newest first.
 
-use axum::Router;
 use axum::extract::State;
 use axum::http::{StatusCode, Uri};
 use axum::response::Response;
-use axum::routing::get;
 use maud::{Markup, html};
 use sayso::wire::Round;
 use sayso::{RoundFilter, RoundId, Status, UnixMs};
@@ -14,12 +12,13 @@ use super::layout::{Page, Place};
 use super::{Failed, opened, words};
 use crate::app::Shared;
 use crate::auth::Session;
+use crate::routes::Routes;
 
 /// Rounds on one page: what one scrolls through.
 const ROWS: usize = 50;
 
-pub(super) fn routes() -> Router<Shared> {
-    Router::new().route("/history", get(show))
+pub(super) fn routes() -> Routes {
+    Routes::new().get("/history", show)
 }
 
 async fn show(State(app): State<Shared>, session: Session, uri: Uri) -> Result<Response, Failed> {

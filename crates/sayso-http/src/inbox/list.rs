@@ -1,10 +1,8 @@
 //! What waits for an answer, the longest waiting first: whoever asked first may give up first.
 
-use axum::Router;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use axum::routing::get;
 use maud::{Markup, html};
 use sayso::wire::Round;
 use sayso::{Principal, RoundFilter, Sayso, Status, UnixMs};
@@ -14,12 +12,13 @@ use super::layout::{Page, Place};
 use super::{Failed, opened, words};
 use crate::app::Shared;
 use crate::auth::Session;
+use crate::routes::Routes;
 
 /// Pages of pending rounds that are gathered to find the oldest: a thousand rounds, more than anybody works off.
 const PAGES_MAX: usize = 5;
 
-pub(super) fn routes() -> Router<Shared> {
-    Router::new().route("/", get(show))
+pub(super) fn routes() -> Routes {
+    Routes::new().get("/", show)
 }
 
 /// The pending rounds, oldest first, and whether there are older ones than these.

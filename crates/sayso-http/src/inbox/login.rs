@@ -1,11 +1,9 @@
 //! From a one-time link to a session. Reading the link changes nothing: whatever looks at links before a person does
 //! (mail scanners, chat previews) must not use it up.
 
-use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Redirect, Response};
-use axum::routing::{get, post};
 use maud::{Markup, html};
 use sayso::Error;
 
@@ -15,9 +13,10 @@ use super::words;
 use crate::app::Shared;
 use crate::auth::{Session, session_cookie, session_secret};
 use crate::body;
+use crate::routes::Routes;
 
-pub(super) fn routes() -> Router<Shared> {
-    Router::new().route("/login", get(show).post(log_in)).route("/logout", post(log_out))
+pub(super) fn routes() -> Routes {
+    Routes::new().get("/login", show).post("/login", log_in).post("/logout", log_out)
 }
 
 fn token_in(query: Option<&str>) -> Option<String> {

@@ -16,7 +16,6 @@ mod suggested;
 mod typed;
 mod words;
 
-use axum::Router;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use maud::html;
@@ -25,12 +24,12 @@ use sayso::wire::Round;
 use sayso_core::error::Error;
 use sayso_core::request::Requests;
 
-use crate::app::Shared;
 use crate::problem::Refusal;
+use crate::routes::Routes;
 use layout::{Page, Place};
 
-pub(crate) fn routes() -> Router<Shared> {
-    Router::new()
+pub(crate) fn routes() -> Routes {
+    Routes::new()
         .merge(assets::routes())
         .merge(login::routes())
         .merge(list::routes())

@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Redirect, Response};
-use axum::routing::get;
 use maud::html;
 use sayso::wire::Round;
 use sayso::{Answer, Digest, FieldError, People, RoundId, Status};
@@ -22,9 +20,10 @@ use super::{Failed, login, opened, outcome, reading, sentence, suggested, words}
 use crate::app::{App, Shared};
 use crate::auth::Session;
 use crate::body;
+use crate::routes::Routes;
 
-pub(super) fn routes() -> Router<Shared> {
-    Router::new().route("/rounds/{id}", get(show).post(answer))
+pub(super) fn routes() -> Routes {
+    Routes::new().get("/rounds/{id}", show).post("/rounds/{id}", answer)
 }
 
 fn round_id(text: &str) -> Result<RoundId, Error> {

@@ -108,7 +108,7 @@ async fn bodies_are_read_strictly_and_what_is_wrong_is_named() {
         (r#"{"requests":{"a":{"kind":"text","question":"?"}},"frist":1}"#, "/frist"),
         (r#"{"requests":{"a":{"kind":"text","question":"?","url":"https://x"}}}"#, "/requests/a/url"),
         (r#"{"requests":{"a":{"kind":"form","message":"m","schema":{"type":"string"}}}}"#, "/requests/a/schema/type"),
-        (r#"{"delivery":"live","requests":{"a":{"kind":"text","question":"?"}}}"#, "/delivery"),
+        (r#"{"owner_id":"own_a","requests":{"a":{"kind":"text","question":"?"}}}"#, "/owner_id"),
         ("{", ""),
         ("\u{feff}{}", ""),
     ] {

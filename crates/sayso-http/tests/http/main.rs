@@ -4,8 +4,10 @@
 mod access;
 mod answering;
 mod api;
+mod documented;
 mod guard;
 mod inbox;
 mod login;
 mod served;
 mod stream;
+mod workers;

@@ -1,5 +1,7 @@
 //! A PostgreSQL server of the tests' own: in a temporary folder, on a Unix socket only, gone when the tests are.
 
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
 use std::fs::{File, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::os::unix::process::{CommandExt as _, parent_id};

@@ -1,0 +1,165 @@
+//! The agent's verbs, each one request.
+
+use std::future::Future;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use sayso::wire::{
+    Collected, Execution, ExecutionResult, ExpectedToken, Holding, LeaseToken, Leased, NewClaim, NewExecution, Renewed,
+    Round, RoundPage, Settled, Settlement, Withdrawal,
+};
+use sayso::{Ask, ClaimOf, Desk, ExecutionId, Fence, FenceToken, Handed, Opened, RoundId, Step, UnixMs};
+use sayso_core::error::Error;
+use sayso_core::limits::WAIT_MS_MAX;
+use sayso_core::round::Delivery;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::time::{Instant, sleep};
+
+use super::Client;
+use super::call::{Call, PAUSE_MIN, longer};
+
+/// The least time between two long polls of which the first ended early, as those of a stopping server do.
+const POLL_PAUSE: Duration = Duration::from_millis(50);
+
+/// A key that nobody has used.
+fn new_key() -> Result<String, Error> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|_| Error::Unavailable("the machine gives no random numbers".to_owned()))?;
+    Ok(format!("{:032x}", u128::from_be_bytes(bytes)))
+}
+
+impl Client {
+    async fn step<T: DeserializeOwned>(&self, round: RoundId, verb: &str, body: &impl Serialize) -> Result<T, Error> {
+        self.inner.call(Call::send(format!("/v1/rounds/{round}/{verb}"), body)?).await
+    }
+
+    /// Long-polls until `is_over` or the wait is. A server that stops ends its polls early: they are begun again, also
+    /// while it is away.
+    async fn poll<T, F: Future<Output = Result<T, Error>>>(
+        &self,
+        wait: Duration,
+        poll: impl Fn(Duration) -> F,
+        is_over: impl Fn(&Result<T, Error>) -> bool,
+    ) -> Result<T, Error> {
+        let wait = wait.min(Duration::from_millis(WAIT_MS_MAX));
+        let begun = Instant::now();
+        let (until, away_until) = (begun + wait, begun + wait.max(self.inner.repeat_for));
+        let mut away = PAUSE_MIN;
+        loop {
+            let outcome = poll(until.saturating_duration_since(Instant::now())).await;
+            let pause = match &outcome {
+                Err(Error::Unavailable(_)) if Instant::now() + away < away_until => {
+                    let pause = away;
+                    away = longer(away);
+                    pause
+                }
+                Err(Error::Unavailable(_)) => return outcome,
+                _ if is_over(&outcome) || Instant::now() + POLL_PAUSE >= until => return outcome,
+                _ => POLL_PAUSE,
+            };
+            sleep(pause).await;
+        }
+    }
+}
+
+#[async_trait]
+impl Desk for Client {
+    async fn open(&self, mut ask: Ask, key: Option<String>) -> Result<Opened, Error> {
+        // A lost acknowledgement must not ask a person twice.
+        let key = key.map_or_else(new_key, Ok)?;
+        if ask.delivery != Some(Delivery::Live) {
+            let round = self.inner.call(Call::send("/v1/rounds", &ask)?.key(key)).await?;
+            return Ok(Opened { round, fence: None });
+        }
+        ask.owner_id = Some(self.owner_id().to_owned());
+        self.keep_alive();
+        let Leased { round, lease } = self.inner.call(Call::send("/v1/rounds", &ask)?.key(key)).await?;
+        Ok(Opened { round, fence: lease.map(|lease| lease.fence()) })
+    }
+
+    async fn begin(&self) -> Result<ExecutionId, Error> {
+        self.keep_alive();
+        let new = NewExecution { owner_id: self.owner_id().to_owned() };
+        // Of a record whose acknowledgement was lost nobody knows; it ends as lost when this worker leaves.
+        let begun: Execution = self.inner.call(Call::send("/v1/executions", &new)?.once()).await?;
+        Ok(begun.execution_id)
+    }
+
+    async fn claim(&self, round: RoundId, claim: ClaimOf, key: Option<String>) -> Result<Opened, Error> {
+        let key = key.map_or_else(new_key, Ok)?;
+        self.keep_alive();
+        let new = NewClaim {
+            owner_id: Some(self.owner_id().to_owned()),
+            expected_token: claim.expected.map(LeaseToken),
+            evidence: claim.evidence.map(Into::into),
+        };
+        let call = Call::send(format!("/v1/rounds/{round}/claim"), &new)?.key(key);
+        let Leased { round, lease } = self.inner.call(call).await?;
+        Ok(Opened { round, fence: lease.map(|lease| lease.fence()) })
+    }
+
+    async fn renew(&self, round: RoundId, fence: Fence) -> Result<UnixMs, Error> {
+        let renewed: Renewed = self.step(round, "renew", &Holding::from(fence)).await?;
+        Ok(renewed.expires_at)
+    }
+
+    async fn wait(&self, round: RoundId, after: u32, wait: Duration) -> Result<Round, Error> {
+        let poll = |left: Duration| {
+            let path = format!("/v1/rounds/{round}?wait={}ms&after={after}", left.as_millis());
+            self.inner.call::<Round>(Call::get(path).held(left))
+        };
+        self.poll(wait, poll, |outcome| !matches!(outcome, Ok(found) if found.rev <= after)).await
+    }
+
+    async fn late(&self, prefix: &str) -> Result<Vec<Round>, Error> {
+        let page: RoundPage = self.inner.call(Call::get(format!("/v1/rounds?late={prefix}"))).await?;
+        Ok(page.rounds)
+    }
+
+    async fn withdraw(&self, round: RoundId, fence: Fence, successor: Ask) -> Result<Round, Error> {
+        let Holding { owner_id, lease_token } = Holding::from(fence);
+        let withdrawal = Withdrawal { owner_id, lease_token, successor };
+        // A repeat would name another successor: where the acknowledgement is lost, the successor is found by its call.
+        self.inner.call(Call::send(format!("/v1/rounds/{round}/withdraw"), &withdrawal)?.once()).await
+    }
+
+    async fn start(&self, round: RoundId, fence: Fence) -> Result<Handed, Error> {
+        let Collected { round, request_state, responses } =
+            self.step(round, "start_delivery", &Holding::from(fence)).await?;
+        Ok(Handed { round, request_state, responses })
+    }
+
+    async fn settle(&self, steps: Vec<Step>) -> Result<(), Error> {
+        let settlement = Settlement { steps: steps.iter().map(Into::into).collect() };
+        self.inner.call::<Settled>(Call::send("/v1/settle", &settlement)?).await.map(drop)
+    }
+
+    async fn collect(&self, round: RoundId, key: &str, wait: Duration) -> Result<Collected, Error> {
+        let poll = |left: Duration| {
+            let path = format!("/v1/rounds/{round}/collect?wait={}ms", left.as_millis());
+            self.inner.call::<Collected>(Call::post(path).key(key.to_owned()).held(left))
+        };
+        self.poll(wait, poll, |outcome| !matches!(outcome, Err(Error::Timeout))).await
+    }
+
+    async fn result(&self, execution: ExecutionId, wait: Duration) -> Result<ExecutionResult, Error> {
+        let poll = |left: Duration| {
+            let path = format!("/v1/executions/{execution}/result?wait={}ms", left.as_millis());
+            self.inner.call::<ExecutionResult>(Call::get(path).held(left))
+        };
+        self.poll(wait, poll, |outcome| !matches!(outcome, Err(Error::Timeout))).await
+    }
+
+    async fn execution(&self, execution: ExecutionId) -> Result<Execution, Error> {
+        self.inner.call(Call::get(format!("/v1/executions/{execution}"))).await
+    }
+
+    async fn fail_recovery(&self, round: RoundId, expected: FenceToken) -> Result<Round, Error> {
+        self.step(round, "fail_recovery", &ExpectedToken { expected_token: LeaseToken(expected) }).await
+    }
+
+    async fn leave(&self) -> Result<(), Error> {
+        self.release().await
+    }
+}
