@@ -28,6 +28,22 @@ pub struct Args {
     pub command: Command,
 }
 
+/// A database's URL. It may hold a password, and so is never printed.
+#[derive(Clone)]
+pub struct StoreUrl(pub String);
+
+impl std::fmt::Debug for StoreUrl {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("StoreUrl(..)")
+    }
+}
+
+impl From<String> for StoreUrl {
+    fn from(url: String) -> Self {
+        Self(url)
+    }
+}
+
 /// Where the rounds are, and as whom the command acts.
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "Where, and as whom")]
@@ -35,6 +51,12 @@ pub struct Place {
     /// The data folder [default: `sayso` in the platform's data folder]
     #[arg(long, env = "SAYSO_DATA", hide_env_values = true, global = true, value_name = "DIR")]
     pub data: Option<PathBuf>,
+    /// A PostgreSQL database instead, which several machines may share; see docs/scale.md
+    #[arg(long, env = "SAYSO_STORE", hide_env_values = true, global = true, value_name = "URL")]
+    pub store: Option<StoreUrl>,
+    /// Ask the database for news instead of listening, for databases that have no LISTEN
+    #[arg(long, env = "SAYSO_POLL_ONLY", hide_env_values = true, global = true)]
+    pub poll_only: bool,
     /// A file with a token, readable for you alone; needed where no terminal shows that a person is here
     #[arg(long, global = true, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
@@ -52,7 +74,7 @@ pub enum Command {
     Gateway(gateway::GatewayArgs),
     /// Test what an MCP server asks: run operations, answered by a scripted plan
     Run(run::RunArgs),
-    /// Start the inbox and the HTTP API over the data folder
+    /// Start the inbox and the HTTP API over the data folder or database
     Serve(serve::ServeArgs),
     /// Print a one-time link to the inbox
     Login(login::LoginArgs),

@@ -162,9 +162,11 @@ fn next_step(error: &Error, id: &str) -> String {
                 .to_owned()
         }
         Error::Forbidden(_) => "use a person's token, or leave --token-file out on a terminal".to_owned(),
-        Error::NotFound(_) => "`sayso list --all` shows what there is; --data or SAYSO_DATA says where".to_owned(),
+        Error::NotFound(_) => "`sayso list --all` shows what there is; --data or --store says where".to_owned(),
         Error::Limit(_) => "send less".to_owned(),
-        Error::Unavailable(_) => "look at the folder that --data or SAYSO_DATA names, then try again".to_owned(),
+        Error::Unavailable(_) => {
+            "look at the folder that --data names, or the database that --store names, then try again".to_owned()
+        }
         Error::Timeout => "the same command waits again".to_owned(),
         Error::Corrupt(_) => format!("see docs/errors/{}.md", ErrorCode::CorruptSuspendedState.as_str()),
     }

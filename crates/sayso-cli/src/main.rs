@@ -15,6 +15,7 @@ mod plan_file;
 mod render;
 mod session;
 mod stop;
+mod store;
 mod terminal_form;
 mod typed;
 

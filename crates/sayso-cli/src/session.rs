@@ -1,18 +1,19 @@
-//! An opened data folder, and who this command acts as in it.
+//! An opened store, and who this command acts as in it.
 
-use sayso::{Channel, Error, LocalPeople, Options, People as _, Principal, RoundFilter, RoundId, Sayso, Status, wire};
+use sayso::{Channel, Error, LocalPeople, People as _, Principal, RoundFilter, RoundId, Sayso, Status, wire};
 use sayso_core::json::visible;
 
 use crate::account;
 use crate::args::Place;
 use crate::credential::{self, Stdin, Terminals};
-use crate::data_folder::{self, Missing};
+use crate::data_folder::Missing;
 use crate::error::CommandError;
+use crate::store;
 
 /// The shortest piece of an id that may stand for it: below this, two rounds of one day soon look the same.
 const ID_CHARS_MIN: usize = 6;
 
-/// The rounds of a data folder as one authenticated caller.
+/// The rounds of a store as one authenticated caller.
 pub struct Session {
     /// The opened store.
     pub sayso: Sayso,
@@ -21,7 +22,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Checks who is calling, then opens the folder; refused, it has touched nothing.
+    /// Checks who is calling, then opens the store; refused, it has touched nothing.
     pub async fn open(place: &Place, stdin: Stdin, missing: Missing) -> Result<Self, CommandError> {
         let secret = match &place.token_file {
             Some(file) => Some(credential::read_token(file)?),
@@ -30,10 +31,10 @@ impl Session {
                 None
             }
         };
-        let folder = data_folder::resolve(place.data.as_deref())?;
-        data_folder::check(&folder, missing)?;
+        let store = store::resolve(place)?;
+        store.check(missing)?;
         let owner = account::owner(place.account.as_deref());
-        let sayso = Sayso::open(Options::at(folder).person(owner.clone())).await?;
+        let sayso = Sayso::open(store.options().person(owner.clone())).await?;
         let caller = match secret {
             Some(secret) => sayso.authenticate(&secret).await?,
             None => owner,

@@ -6,6 +6,7 @@
 
 pub mod clock;
 pub mod conformance;
+mod postgres;
 mod sqlite;
 
 use std::sync::Arc;
@@ -21,6 +22,7 @@ use sayso_core::principal::Principal;
 use sayso_core::round::{Fence, Round, Status};
 use sayso_core::time::UnixMs;
 
+pub use postgres::{PostgresOptions, PostgresStore};
 pub use sqlite::{SqliteOptions, SqliteStore};
 
 /// A round's row with what it asks.

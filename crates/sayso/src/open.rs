@@ -5,7 +5,7 @@ use std::time::Duration;
 use sayso_core::error::Error;
 use sayso_core::principal::{Channel, Principal};
 use sayso_store::clock::{Clock, SystemClock};
-use sayso_store::{SqliteOptions, SqliteStore, Store};
+use sayso_store::{Hints, PostgresOptions, PostgresStore, SqliteOptions, SqliteStore, Store};
 
 use crate::local_desk::LocalDesk;
 use crate::owner::{Owner, Owners};
@@ -18,20 +18,41 @@ const DATABASE: &str = "sayso.sqlite";
 
 /// How a store is opened.
 pub struct Options {
-    data: PathBuf,
-    clock: Arc<dyn Clock>,
+    place: Place,
+    clock: Option<Arc<dyn Clock>>,
     person: Principal,
     sweep: bool,
+}
+
+/// Where the rounds are.
+enum Place {
+    Folder(PathBuf),
+    Database { url: String, polls: bool },
 }
 
 impl Options {
     /// The embedded store in the folder `data`, which is created (0700) where it is missing.
     pub fn at(data: impl Into<PathBuf>) -> Self {
-        Self { data: data.into(), clock: Arc::new(SystemClock), person: default_person(None), sweep: false }
+        Self::of(Place::Folder(data.into()))
     }
-    /// Decides leases and deadlines by `clock`.
+    /// The PostgreSQL database at `url`, which processes on several machines share; its tables are created where they are
+    /// missing. Whoever knows the URL's password owns what is stored there.
+    pub fn database(url: impl Into<String>) -> Self {
+        Self::of(Place::Database { url: url.into(), polls: false })
+    }
+    fn of(place: Place) -> Self {
+        Self { place, clock: None, person: default_person(None), sweep: false }
+    }
+    /// Finds what other processes changed by looking, for databases that have no `LISTEN`. Changes nothing in a folder.
+    pub fn polling(mut self) -> Self {
+        if let Place::Database { polls, .. } = &mut self.place {
+            *polls = true;
+        }
+        self
+    }
+    /// Decides leases and deadlines by `clock`; by default this machine's clock does, and for a database its own.
     pub fn clock(self, clock: Arc<dyn Clock>) -> Self {
-        Self { clock, ..self }
+        Self { clock: Some(clock), ..self }
     }
     /// Answers given in this process are `person`'s; by default `person local:<user>`.
     pub fn person(self, person: Principal) -> Self {
@@ -62,16 +83,19 @@ pub(crate) struct Inner {
 }
 
 impl Sayso {
-    /// Opens the embedded store. Needs a tokio runtime. Opening changes nothing that is stored.
+    /// Opens the store. Needs a tokio runtime. Opening changes nothing that is stored.
     pub async fn open(options: Options) -> Result<Self, Error> {
-        create_private_folder(&options.data)?;
         let hub = Hub::default();
-        let path = options.data.join(DATABASE);
-        let sqlite = SqliteOptions { clock: options.clock, hints: Some(Arc::new(hub.clone())) };
-        let store = tokio::task::spawn_blocking(move || SqliteStore::open(&path, sqlite))
-            .await
-            .map_err(|_| Error::Unavailable("the store could not be opened".to_owned()))??;
-        Self::over(Arc::new(store), hub, options.person, options.sweep)
+        let store = match options.place {
+            Place::Folder(data) => open_folder(data, options.clock, &hub).await?,
+            Place::Database { url, polls } => {
+                let hints: Option<Arc<dyn Hints>> = Some(Arc::new(hub.clone()));
+                let defaults = PostgresOptions::default();
+                let postgres = PostgresOptions { clock: options.clock, hints, poll_only: polls, ..defaults };
+                Arc::new(PostgresStore::open(&url, postgres).await?)
+            }
+        };
+        Self::over(store, hub, options.person, options.sweep)
     }
 
     /// The rounds of an opened store. `hub` should hear the store's hints; without them everything is slower and still
@@ -128,6 +152,16 @@ impl Sayso {
     pub(crate) fn store(&self) -> &dyn Store {
         self.inner.store.as_ref()
     }
+}
+
+async fn open_folder(data: PathBuf, clock: Option<Arc<dyn Clock>>, hub: &Hub) -> Result<Arc<dyn Store>, Error> {
+    create_private_folder(&data)?;
+    let clock = clock.unwrap_or_else(|| Arc::new(SystemClock));
+    let options = SqliteOptions { clock, hints: Some(Arc::new(hub.clone())) };
+    let store = tokio::task::spawn_blocking(move || SqliteStore::open(&data.join(DATABASE), options))
+        .await
+        .map_err(|_| Error::Unavailable("the store could not be opened".to_owned()))??;
+    Ok(Arc::new(store))
 }
 
 /// Creates `folder` for its owner only; one that is there already is used as it is.

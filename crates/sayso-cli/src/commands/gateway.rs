@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args as ClapArgs;
-use sayso::{Desk, Error, Options, Principal, Sayso};
+use sayso::{Desk, Error, Principal, Sayso};
 use sayso_agents::gateway::{self, GatewayExit, GatewayOptions, Hold, Program, Replay};
 use sayso_http::client::{Client, ClientOptions};
 
 use crate::args::Place;
 use crate::error::CommandError;
-use crate::{account, credential, data_folder, exit, output, stop};
+use crate::{account, credential, exit, output, stop, store};
 
 /// Stand in front of an MCP server, so that a person answers what it asks
 ///
@@ -86,12 +86,11 @@ fn hold(text: &str) -> Result<Hold, String> {
     }
 }
 
-/// Where the rounds are kept: at a server, or in the data folder.
+/// Where the rounds are kept: at a server, or in the data folder or database.
 async fn desk(place: &Place, args: &GatewayArgs) -> Result<Arc<dyn Desk>, CommandError> {
     let Some(server) = &args.server else {
-        let folder = data_folder::resolve(place.data.as_deref())?;
         let owner = account::owner(place.account.as_deref());
-        let sayso = Sayso::open(Options::at(folder).person(owner).sweeping()).await?;
+        let sayso = Sayso::open(store::resolve(place)?.options().person(owner).sweeping()).await?;
         return Ok(Arc::new(sayso.desk(Principal::agent(format!("gateway:{}", args.name)))));
     };
     let Some(file) = &place.token_file else {

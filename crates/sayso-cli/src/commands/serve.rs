@@ -1,22 +1,23 @@
-//! `sayso serve`: the inbox and the HTTP API over the data folder.
+//! `sayso serve`: the inbox and the HTTP API over the data folder or database.
 
 use std::io;
 use std::net::SocketAddr;
 
 use clap::Args as ClapArgs;
-use sayso::{Error, Options, Sayso};
+use sayso::{Error, Sayso};
 use serde::Serialize;
 use tokio::net::TcpListener;
 
 use crate::args::Place;
 use crate::error::CommandError;
-use crate::{account, data_folder, exit, output, stop};
+use crate::{account, exit, output, stop, store};
 
-/// Start the inbox and the HTTP API over the data folder
+/// Start the inbox and the HTTP API over the data folder or database
 #[derive(Debug, ClapArgs)]
 #[command(after_help = exit::help(&[
     "sayso serve",
     "sayso serve --data ~/work/sayso --listen 127.0.0.1:0 --json",
+    "SAYSO_STORE=postgres://sayso:…@db/sayso sayso serve    several of these share one database",
     "sayso serve --public-url https://inbox.example.com    behind a proxy that speaks TLS",
 ]))]
 pub struct ServeArgs {
@@ -42,18 +43,18 @@ struct Listening {
 /// Serves until SIGINT or SIGTERM.
 pub async fn run(place: &Place, args: ServeArgs) -> Result<(), CommandError> {
     check_reach(&args)?;
-    let folder = data_folder::resolve(place.data.as_deref())?;
+    let store = store::resolve(place)?;
     let owner = account::owner(place.account.as_deref());
     let listener = TcpListener::bind(args.listen).await.map_err(|error| unusable(args.listen, &error))?;
     let listening = format!("http://{}", listener.local_addr()?);
-    let sayso = Sayso::open(Options::at(&folder).person(owner).sweeping()).await?;
+    let sayso = Sayso::open(store.options().person(owner).sweeping()).await?;
     let stop = stop::signal()?;
     let inbox = args.public_url.as_deref().map_or(listening.as_str(), |url| url.trim_end_matches('/'));
     if args.json {
         output::json(&Listening { listening: listening.clone() })?;
     } else {
         output::text(&format!("Inbox: {inbox}/"))?;
-        output::note(&format!("The rounds are in {}.", folder.display()));
+        output::note(&format!("The rounds are in {store}."));
         output::note("Run `sayso login` in another terminal for a link that logs you in. Ctrl-C stops it.");
     }
     let options = sayso_http::ServeOptions { public_url: args.public_url, ..sayso_http::ServeOptions::default() };

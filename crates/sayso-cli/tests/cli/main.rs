@@ -7,8 +7,11 @@
 )]
 
 mod answers;
+#[path = "../../../sayso-store/tests/support/cluster.rs"]
+mod cluster;
 mod contest;
 mod credentials;
+mod database;
 mod folder;
 mod forms;
 mod pages;

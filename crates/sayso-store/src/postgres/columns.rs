@@ -1,0 +1,188 @@
+//! Rows as columns: what the statements that write take.
+
+use sayso_core::command::{Creation, Token};
+use sayso_core::event::NewEvent;
+use sayso_core::execution::{Execution, Outcome};
+use sayso_core::id::{ExecutionId, RoundId};
+use sayso_core::json::Json;
+use sayso_core::round::{Failure, Round};
+use tokio_postgres::types::ToSql;
+
+use super::memory::Requests;
+use super::value::{Corrupt, Key, Private};
+
+/// One column of an array of rows.
+pub(super) type Column<'a> = Box<dyn ToSql + Sync + Send + 'a>;
+
+/// A row as it is now, with what is stored of it.
+type Change<'a, T> = (&'a T, &'a T);
+
+pub(super) fn column<'a, R: Copy, T: ToSql + Sync + Send + 'a>(rows: &[R], pick: impl Fn(R) -> T) -> Column<'a> {
+    Box::new(rows.iter().copied().map(pick).collect::<Vec<T>>())
+}
+
+pub(super) fn of_rounds<'a>(rows: &[&'a Round]) -> Vec<Column<'a>> {
+    let mut columns = vec![
+        column(rows, |row| Key(row.id.to_bytes())),
+        column(rows, |row| Key(row.execution_id.to_bytes())),
+        column(rows, |row| row.logical_operation_id.as_str()),
+        column(rows, |row| row.server.as_str()),
+        column(rows, |row| row.operation_kind.as_str()),
+        column(rows, |row| row.operation_name.as_str()),
+        column(rows, |row| row.asked_by.to_string()),
+        column(rows, |row| row.delivery.as_str()),
+        column(rows, |row| i64::from(row.index)),
+        column(rows, |row| i64::from(row.limit)),
+        column(rows, |row| row.created_at.0),
+        column(rows, |row| row.deadline.map(|at| at.0)),
+        column(rows, |row| row.digest.to_bytes().to_vec()),
+        column(rows, |row| row.has_approval),
+    ];
+    columns.extend(round_state(rows));
+    columns
+}
+
+/// The key and the guard, then what changes.
+pub(super) fn of_round_states<'a>(changes: &[Change<'a, Round>]) -> Vec<Column<'a>> {
+    let rows: Vec<&'a Round> = changes.iter().map(|(row, _)| *row).collect();
+    let mut columns = vec![
+        column(&rows, |row| Key(row.id.to_bytes())),
+        column(changes, |(_, before): Change<'a, Round>| i64::from(before.rev)),
+    ];
+    columns.extend(round_state(&rows));
+    columns
+}
+
+fn round_state<'a>(rows: &[&'a Round]) -> Vec<Column<'a>> {
+    vec![
+        column(rows, |row| row.status.as_str()),
+        column(rows, |row| i64::from(row.rev)),
+        column(rows, |row| row.fence.as_ref().map(|fence| fence.owner.as_str())),
+        column(rows, |row| row.fence.as_ref().map(|fence| Key(fence.token.0.to_be_bytes()))),
+        column(rows, |row| i64::from(row.delivery_attempts)),
+        column(rows, |row| row.answer_key.as_ref().map(|(key, _)| key.as_str())),
+        column(rows, |row| row.answer_key.as_ref().map(|(_, hash)| hash.as_slice())),
+        column(rows, |row| row.answered.as_ref().map(|answered| answered.principal.to_string())),
+        column(rows, |row| row.answered.as_ref().map(|answered| answered.channel.as_str())),
+        column(rows, |row| row.answered.as_ref().map(|answered| answered.at.0)),
+        column(rows, |row| row.answered.as_ref().and_then(|answered| answered.action).map(|action| action.as_str())),
+        column(rows, |row| row.collect_key.as_deref()),
+        column(rows, |row| row.delivery_started_at.map(|at| at.0)),
+        column(rows, |row| row.delivered_at.map(|at| at.0)),
+        column(rows, |row| row.finished_at.map(|at| at.0)),
+        column(rows, |row| row.url_completed_at.map(|at| at.0)),
+        column(rows, |row| row.failure.as_ref().map(|failure| failure.code.as_str())),
+        column(rows, |row| row.failure.as_ref().map(|failure| failure.message.as_str())),
+    ]
+}
+
+fn failure(row: &Execution) -> Option<&Failure> {
+    match &row.outcome {
+        Some(Outcome::Failed(failure)) => Some(failure),
+        _ => None,
+    }
+}
+
+pub(super) fn of_executions<'a>(rows: &[&'a Execution]) -> Vec<Column<'a>> {
+    vec![
+        column(rows, |row| Key(row.id.to_bytes())),
+        column(rows, |row| row.kind.as_str()),
+        column(rows, |row| row.started_by.to_string()),
+        column(rows, |row| row.owner.as_deref()),
+        column(rows, |row| row.ends_with_round),
+        column(rows, |row| i64::from(row.pending_inputs)),
+        column(rows, |row| i64::from(row.pending_approvals)),
+        column(rows, |row| row.created_at.0),
+        column(rows, |row| row.finished_at.map(|at| at.0)),
+        column(rows, |row| row.outcome.as_ref().map(Outcome::as_str)),
+        column(rows, |row: &'a Execution| failure(row).map(|failure| failure.code.as_str())),
+        column(rows, |row: &'a Execution| failure(row).map(|failure| failure.message.as_str())),
+        column(rows, |row| row.collected_at.map(|at| at.0)),
+    ]
+}
+
+/// An execution's row is locked while it is decided about, so its guard is only that it is there.
+pub(super) fn of_execution_states<'a>(changes: &[Change<'a, Execution>]) -> Vec<Column<'a>> {
+    let rows: Vec<&'a Execution> = changes.iter().map(|(row, _)| *row).collect();
+    vec![
+        column(&rows, |row| Key(row.id.to_bytes())),
+        column(&rows, |row| row.created_at.0),
+        column(&rows, |row| row.owner.as_deref()),
+        column(&rows, |row| i64::from(row.pending_inputs)),
+        column(&rows, |row| i64::from(row.pending_approvals)),
+        column(&rows, |row| row.finished_at.map(|at| at.0)),
+        column(&rows, |row| row.outcome.as_ref().map(Outcome::as_str)),
+        column(&rows, |row: &'a Execution| failure(row).map(|failure| failure.code.as_str())),
+        column(&rows, |row: &'a Execution| failure(row).map(|failure| failure.message.as_str())),
+        column(&rows, |row| row.collected_at.map(|at| at.0)),
+    ]
+}
+
+pub(super) fn of_tokens<'a>(rows: &[&'a Token]) -> Vec<Column<'a>> {
+    vec![
+        column(rows, |row| Key(row.id.to_bytes())),
+        column(rows, |row| row.use_.as_str()),
+        column(rows, |row| row.principal.to_string()),
+        column(rows, |row: &'a Token| row.hash.as_slice()),
+        column(rows, |row| row.created_at.0),
+        column(rows, |row| row.expires_at.map(|at| at.0)),
+        column(rows, |row| row.revoked_at.map(|at| at.0)),
+    ]
+}
+
+pub(super) fn of_token_states<'a>(changes: &[Change<'a, Token>]) -> Vec<Column<'a>> {
+    vec![
+        column(changes, |(row, _): Change<'a, Token>| Key(row.id.to_bytes())),
+        column(changes, |(row, _): Change<'a, Token>| row.created_at.0),
+        column(changes, |(row, _): Change<'a, Token>| row.revoked_at.map(|at| at.0)),
+    ]
+}
+
+pub(super) fn of_requests<'a>(rows: &[&'a Requests]) -> Vec<Column<'a>> {
+    vec![
+        column(rows, |row| Key(row.round.to_bytes())),
+        column(rows, |row: &'a Requests| Private(row.requests.as_str())),
+        column(rows, |row: &'a Requests| Private(row.calls.as_str())),
+        column(rows, |row| row.suggestion_of.map(|id| Key(id.to_bytes()))),
+    ]
+}
+
+pub(super) fn of_answers<'a>(rows: &[&'a (RoundId, Json, Json)]) -> Vec<Column<'a>> {
+    vec![
+        column(rows, |(round, _, _)| Key(round.to_bytes())),
+        column(rows, |(_, submitted, _): &'a (RoundId, Json, Json)| Private(submitted.as_str())),
+        column(rows, |(_, _, effective): &'a (RoundId, Json, Json)| Private(effective.as_str())),
+    ]
+}
+
+pub(super) fn of_creations<'a>(rows: &[&'a (String, Creation, RoundId)]) -> Vec<Column<'a>> {
+    vec![
+        column(rows, |(principal, _, _): &'a (String, Creation, RoundId)| principal.as_str()),
+        column(rows, |(_, creation, _): &'a (String, Creation, RoundId)| creation.key.as_str()),
+        column(rows, |(_, _, round)| Key(round.to_bytes())),
+        column(rows, |(_, creation, _): &'a (String, Creation, RoundId)| creation.fingerprint.as_slice()),
+    ]
+}
+
+pub(super) fn of_results<'a>(rows: &[&'a (ExecutionId, Json)]) -> Vec<Column<'a>> {
+    vec![
+        column(rows, |(execution, _)| Key(execution.to_bytes())),
+        column(rows, |(_, result): &'a (ExecutionId, Json)| Private(result.as_str())),
+    ]
+}
+
+/// What an event says beside its place in the chain.
+pub(super) fn of_events<'a>(rows: &[&'a NewEvent]) -> Result<Vec<Column<'a>>, Corrupt> {
+    let bodies: Vec<String> = rows
+        .iter()
+        .map(|row| serde_json::to_string(&row.body).map_err(|_| Corrupt("event")))
+        .collect::<Result<_, _>>()?;
+    Ok(vec![
+        column(rows, |row| row.at.0),
+        column(rows, |row| row.execution_id.map(|id| Key(id.to_bytes()))),
+        column(rows, |row| row.round_id.map(|id| Key(id.to_bytes()))),
+        column(rows, |row| row.principal.as_ref().map(ToString::to_string)),
+        column(rows, |row| row.channel.map(|channel| channel.as_str())),
+        Box::new(bodies),
+    ])
+}

@@ -1,0 +1,275 @@
+//! The rows of one transaction in memory: what was loaded, what the batch has changed so far, and what one unit changes,
+//! each a layer over the one before. Dropping a layer undoes it.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use sayso_core::command::{Creation, DeliveryContent, Operation, Token, TokenUse, View, Write};
+use sayso_core::event::NewEvent;
+use sayso_core::execution::Execution;
+use sayso_core::id::{ExecutionId, RoundId, TokenId};
+use sayso_core::json::Json;
+use sayso_core::principal::Principal;
+use sayso_core::round::Round;
+use sayso_core::time::UnixMs;
+
+use super::keys::Key;
+use super::value::{Corrupt, Found};
+
+/// What was created under a key: the round, and the fingerprint of what it asked.
+pub(super) type Created = (RoundId, [u8; 32]);
+
+/// Rows by their keys. A key that is not there has not been looked at; `None` is a row that is not there.
+#[derive(Default)]
+pub(super) struct Rows {
+    pub(super) rounds: HashMap<RoundId, Found<Round>>,
+    pub(super) executions: HashMap<ExecutionId, Found<Execution>>,
+    pub(super) owners: HashMap<String, Option<UnixMs>>,
+    pub(super) answers: HashMap<RoundId, Found<Json>>,
+    pub(super) request_states: HashMap<RoundId, Option<String>>,
+    pub(super) operations: HashMap<(ExecutionId, String), Found<Operation>>,
+    pub(super) creations: HashMap<(String, String), Found<Created>>,
+    pub(super) tokens: HashMap<TokenId, Found<Token>>,
+    pub(super) tokens_by_hash: HashMap<[u8; 32], Option<TokenId>>,
+    /// By principal, every unrevoked session and one-time link.
+    pub(super) sessions: HashMap<String, BTreeSet<TokenId>>,
+    /// Rounds of an execution; of one in `complete`, every unfinished one is among them.
+    pub(super) members: HashMap<ExecutionId, BTreeSet<RoundId>>,
+    pub(super) complete: HashSet<ExecutionId>,
+    /// Executions that began in this batch: nothing of them is stored.
+    pub(super) begun: HashSet<ExecutionId>,
+}
+
+/// What is written once and not looked at as rows.
+#[derive(Default)]
+pub(super) struct Once {
+    pub(super) requests: Vec<Requests>,
+    pub(super) erased: HashSet<RoundId>,
+    pub(super) answers: Vec<(RoundId, Json, Json)>,
+    pub(super) creations: Vec<(String, Creation, RoundId)>,
+    pub(super) results: Vec<(ExecutionId, Json)>,
+    pub(super) events: Vec<NewEvent>,
+}
+
+/// What a new round asks.
+pub(super) struct Requests {
+    pub(super) round: RoundId,
+    pub(super) requests: Json,
+    pub(super) calls: Json,
+    pub(super) suggestion_of: Option<RoundId>,
+    pub(super) request_state: Option<String>,
+}
+
+/// What a unit, or a batch of them, changes.
+#[derive(Default)]
+pub(super) struct Changes {
+    pub(super) rows: Rows,
+    pub(super) once: Once,
+}
+
+impl Changes {
+    pub(super) fn is_empty(&self) -> bool {
+        let Self { rows, once } = self;
+        rows.rounds.is_empty()
+            && rows.executions.is_empty()
+            && rows.owners.is_empty()
+            && rows.tokens.is_empty()
+            && once.results.is_empty()
+            && once.events.is_empty()
+    }
+
+    pub(super) fn record(&mut self, write: Write) {
+        let Self { rows, once } = self;
+        match write {
+            Write::Round(round) => {
+                rows.members.entry(round.execution_id).or_default().insert(round.id);
+                rows.rounds.insert(round.id, Ok(Some(*round)));
+            }
+            Write::Requests { round, requests, calls, suggestion_of, request_state } => {
+                rows.note_new_round(round, request_state.clone());
+                once.requests.push(Requests { round, requests, calls, suggestion_of, request_state });
+            }
+            Write::EraseRequestState(round) => {
+                rows.request_states.insert(round, None);
+                once.erased.insert(round);
+            }
+            Write::Answer { round, submitted, effective } => {
+                rows.answers.insert(round, Ok(Some(effective.clone())));
+                once.answers.push((round, submitted, effective));
+            }
+            Write::Creation { principal, creation, round } => {
+                let principal = principal.to_string();
+                let key = (principal.clone(), creation.key.clone());
+                rows.creations.insert(key, Ok(Some((round, creation.fingerprint))));
+                once.creations.push((principal, creation, round));
+            }
+            Write::Execution(execution) => drop(rows.executions.insert(execution.id, Ok(Some(*execution)))),
+            Write::Result { execution, result } => once.results.push((execution, result)),
+            Write::Owner { owner, expires_at } => drop(rows.owners.insert(owner, expires_at)),
+            Write::Token(token) => {
+                rows.tokens_by_hash.insert(token.hash, Some(token.id));
+                rows.tokens.insert(token.id, Ok(Some(*token)));
+            }
+            Write::Event(event) => once.events.push(event),
+        }
+    }
+
+    /// Keeps what a unit has changed.
+    pub(super) fn absorb(&mut self, unit: Self) {
+        let Self { rows, once } = self;
+        rows.rounds.extend(unit.rows.rounds);
+        rows.executions.extend(unit.rows.executions);
+        rows.owners.extend(unit.rows.owners);
+        rows.answers.extend(unit.rows.answers);
+        rows.request_states.extend(unit.rows.request_states);
+        rows.operations.extend(unit.rows.operations);
+        rows.creations.extend(unit.rows.creations);
+        rows.tokens.extend(unit.rows.tokens);
+        rows.tokens_by_hash.extend(unit.rows.tokens_by_hash);
+        for (execution, members) in unit.rows.members {
+            rows.members.entry(execution).or_default().extend(members);
+        }
+        once.requests.extend(unit.once.requests);
+        once.erased.extend(unit.once.erased);
+        once.answers.extend(unit.once.answers);
+        once.creations.extend(unit.once.creations);
+        once.results.extend(unit.once.results);
+        once.events.extend(unit.once.events);
+    }
+}
+
+impl Rows {
+    /// A new round has its row written before what it asks, and is the last of its operation.
+    fn note_new_round(&mut self, id: RoundId, request_state: Option<String>) {
+        self.answers.insert(id, Ok(None));
+        self.request_states.insert(id, request_state);
+        if let Some(Ok(Some(round))) = self.rounds.get(&id) {
+            let operation = Operation {
+                last_index: round.index,
+                server: round.server.clone(),
+                operation_kind: round.operation_kind,
+                operation_name: round.operation_name.clone(),
+            };
+            let key = (round.execution_id, round.logical_operation_id.clone());
+            self.operations.insert(key, Ok(Some(operation)));
+        }
+    }
+}
+
+/// Why a look came to nothing.
+#[derive(Debug)]
+pub(super) enum Miss {
+    /// The row has not been loaded.
+    Needs(Key),
+    /// The row cannot be read.
+    Corrupt(&'static str),
+}
+
+impl From<Corrupt> for Miss {
+    fn from(Corrupt(what): Corrupt) -> Self {
+        Self::Corrupt(what)
+    }
+}
+
+/// What one unit sees: its own changes over those of the batch over what was loaded.
+pub(super) struct Layers<'a> {
+    pub(super) unit: &'a Rows,
+    pub(super) batch: &'a Rows,
+    pub(super) loaded: &'a Rows,
+}
+
+impl<'a> Layers<'a> {
+    fn all(&self) -> [&'a Rows; 3] {
+        [self.unit, self.batch, self.loaded]
+    }
+
+    fn find<T: 'a>(&self, look: impl FnMut(&'a Rows) -> Option<&'a T>) -> Option<&'a T> {
+        self.all().into_iter().find_map(look)
+    }
+
+    fn row<T: Clone + 'a>(
+        &self,
+        look: impl FnMut(&'a Rows) -> Option<&'a Found<T>>,
+        key: impl FnOnce() -> Key,
+    ) -> Result<Option<T>, Miss> {
+        match self.find(look) {
+            Some(found) => Ok(found.clone()?),
+            None => Err(Miss::Needs(key())),
+        }
+    }
+}
+
+impl View for Layers<'_> {
+    type Error = Miss;
+
+    fn round(&self, id: RoundId) -> Result<Option<Round>, Miss> {
+        self.row(|rows| rows.rounds.get(&id), || Key::Round(id))
+    }
+
+    fn unfinished_rounds(&self, execution: ExecutionId) -> Result<Vec<Round>, Miss> {
+        let loaded = self.loaded;
+        if !loaded.complete.contains(&execution) && !loaded.begun.contains(&execution) {
+            return Err(Miss::Needs(Key::Unfinished(execution)));
+        }
+        let members: BTreeSet<RoundId> =
+            self.all().iter().filter_map(|rows| rows.members.get(&execution)).flatten().copied().collect();
+        let mut unfinished = Vec::new();
+        for id in members {
+            unfinished.extend(self.round(id)?.filter(|round| !round.status.is_finished()));
+        }
+        Ok(unfinished)
+    }
+
+    fn operation(&self, execution: ExecutionId, operation: &str) -> Result<Option<Operation>, Miss> {
+        let key = (execution, operation.to_owned());
+        match self.find(|rows| rows.operations.get(&key)) {
+            Some(found) => Ok(found.clone()?),
+            None if self.loaded.begun.contains(&execution) => Ok(None),
+            None => Err(Miss::Needs(Key::Operation(key.0, key.1))),
+        }
+    }
+
+    fn creation(&self, principal: &Principal, key: &str) -> Result<Option<Created>, Miss> {
+        let key = (principal.to_string(), key.to_owned());
+        self.row(|rows| rows.creations.get(&key), || Key::Creation(key.0.clone(), key.1.clone()))
+    }
+
+    fn execution(&self, id: ExecutionId) -> Result<Option<Execution>, Miss> {
+        self.row(|rows| rows.executions.get(&id), || Key::Execution(id))
+    }
+
+    fn owner(&self, owner: &str) -> Result<Option<UnixMs>, Miss> {
+        self.find(|rows| rows.owners.get(owner)).copied().ok_or_else(|| Miss::Needs(Key::Owner(owner.to_owned())))
+    }
+
+    fn content(&self, id: RoundId) -> Result<Option<DeliveryContent>, Miss> {
+        let needs = || Miss::Needs(Key::Content(id));
+        let Some(responses) = self.find(|rows| rows.answers.get(&id)).ok_or_else(needs)?.clone()? else {
+            return Ok(None);
+        };
+        let request_state = self.find(|rows| rows.request_states.get(&id)).ok_or_else(needs)?.clone();
+        Ok(Some(DeliveryContent { responses, request_state }))
+    }
+
+    fn token_by_hash(&self, hash: &[u8; 32]) -> Result<Option<Token>, Miss> {
+        let found = self.find(|rows| rows.tokens_by_hash.get(hash)).ok_or(Miss::Needs(Key::TokenByHash(*hash)))?;
+        found.map_or(Ok(None), |id| self.token(id))
+    }
+
+    fn token(&self, id: TokenId) -> Result<Option<Token>, Miss> {
+        self.row(|rows| rows.tokens.get(&id), || Key::Token(id))
+    }
+
+    fn sessions(&self, principal: &Principal) -> Result<Vec<Token>, Miss> {
+        let name = principal.to_string();
+        let stored = self.loaded.sessions.get(&name).ok_or(Miss::Needs(Key::Sessions(name)))?;
+        let is_theirs = |token: &Token| token.principal == *principal && token.use_ != TokenUse::Api;
+        let written = [self.unit, self.batch].into_iter().flat_map(|rows| rows.tokens.values());
+        let written = written.filter_map(|found| found.as_ref().ok()?.as_ref()).filter(|token| is_theirs(token));
+        let ids: BTreeSet<TokenId> = stored.iter().copied().chain(written.map(|token| token.id)).collect();
+        let mut sessions = Vec::new();
+        for id in ids {
+            sessions.extend(self.token(id)?.filter(|token| token.revoked_at.is_none()));
+        }
+        Ok(sessions)
+    }
+}

@@ -1,0 +1,20 @@
+//! Reading rows back into what core knows.
+
+mod events;
+mod executions;
+mod rounds;
+mod sweep;
+mod tokens;
+
+pub(super) use events::{EventRow, events_after, last_event, read_new_event, unsequenced, unsequenced_up_to};
+pub(super) use executions::{
+    COLUMNS as EXECUTION_COLUMNS, execution_with_pending, executions, read as read_execution, result,
+};
+pub(super) use rounds::{COLUMNS as ROUND_COLUMNS, answer, read as read_round, stored_round, stored_rounds};
+pub(super) use sweep::{abandoned, last_wait_ms, next_deadline, overdue};
+pub(super) use tokens::{COLUMNS as TOKEN_COLUMNS, read as read_token, token_by_hash, tokens};
+
+/// A row count as the database takes it.
+fn row_count(limit: usize) -> i64 {
+    i64::try_from(limit).unwrap_or(i64::MAX)
+}
