@@ -57,11 +57,12 @@ impl Connection {
         Ok(Self { client, statements: HashMap::new() })
     }
 
-    /// A session for transactions that touch rows by key. Plans are made for tables of any size: one that was made while
-    /// a table was small must not scan it when it has grown.
+    /// A session for transactions that touch rows by key. Each statement is planned once, for tables of any size: a plan
+    /// that was made while a table was small must not scan it when it has grown.
     pub(super) async fn open_for_keys(config: &Config) -> Result<Self, Failure> {
         let db = Self::open(config).await?;
-        let plans = "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off";
+        let plans = "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off;
+            SET plan_cache_mode = force_generic_plan; SET jit = off";
         match db.client.batch_execute(plans).await {
             // Databases that speak the protocol only have planners of their own.
             Err(error) if error.code().is_some() => {}
