@@ -16,7 +16,7 @@ use crate::{account, exit, output, stop, store};
 #[derive(Debug, ClapArgs)]
 #[command(after_help = exit::help(&[
     "sayso serve",
-    "sayso serve --data ~/work/sayso --listen 127.0.0.1:0 --json",
+    "sayso serve --data ~/rounds --listen 127.0.0.1:0 --json",
     "SAYSO_STORE=postgres://sayso:…@db/sayso sayso serve    several of these share one database",
     "sayso serve --public-url https://inbox.example.com    behind a proxy that speaks TLS",
 ]))]
