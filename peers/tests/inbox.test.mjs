@@ -110,7 +110,7 @@ describe("the reference server's form in the browser", { concurrency: 2 }, () =>
       await isSound(page, `${kind}-logged-out`);
       await page.goto(link);
       await page.getByRole("button", { name: "Log in" }).click();
-      await page.getByRole("link", { name: "Go to the inbox" }).waitFor();
+      await page.getByRole("heading", { name: "This link has been used or is too old" }).waitFor();
       await isSound(page, `${kind}-used-link`);
       await page.goto(`${house.address}/rounds/${round_id}`);
       assert.equal(new URL(page.url()).pathname, "/login");
