@@ -66,6 +66,8 @@ pub(super) fn connection(path: &Path) -> Result<Connection, Error> {
         db.pragma_update(None, "foreign_keys", false)?;
         db.pragma_update(None, "temp_store", "MEMORY")?;
         db.pragma_update(None, "cache_size", -16_000)?;
+        // Plans do not depend on bound values; otherwise SQLite compiles the joins anew on each use.
+        db.set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         db.set_prepared_statement_cache_capacity(64);
         Ok(db)
     };
