@@ -120,6 +120,10 @@ pub trait Store: Send + Sync + 'static {
     async fn now(&self) -> Result<UnixMs, Error>;
     /// A round with what it asks.
     async fn round(&self, id: RoundId) -> Result<Option<StoredRound>, Error>;
+    /// A round's row alone: what moves. What it asks never changes.
+    async fn row(&self, id: RoundId) -> Result<Option<Round>, Error> {
+        Ok(self.round(id).await?.map(|stored| stored.row))
+    }
     /// A page of rounds, newest first.
     async fn rounds(&self, filter: RoundFilter) -> Result<Vec<StoredRound>, Error>;
     /// What a round was answered with.

@@ -36,6 +36,7 @@ mod open;
 mod owner;
 mod people;
 pub mod plan;
+mod question;
 mod read;
 mod step;
 mod sweeper;

@@ -11,17 +11,18 @@ use sayso_core::id::{ExecutionId, RoundId};
 use sayso_core::json::Json;
 use sayso_core::limits;
 use sayso_core::principal::Principal;
-use sayso_core::round::{Claim, Delivery, Digest, Failure, FailureRequest, Fence, FenceToken, Status};
+use sayso_core::round::{Claim, Delivery, Digest, Failure, FailureRequest, Fence, FenceToken, Round, Status};
 use sayso_core::time::UnixMs;
 use sayso_core::wire::{self, Keyed, Response};
-use sayso_store::{LATE_PREFIX, RoundFilter, StoredRound};
+use sayso_store::{LATE_PREFIX, RoundFilter};
 use tokio::time::Instant;
 
 use crate::desk::{ClaimOf, Claimed, Desk, Handed, Opened};
 use crate::open::Sayso;
 use crate::owner::Owner;
 use crate::step::{Step, Subject};
-use crate::{Ask, ids, read};
+use crate::question::Question;
+use crate::{Ask, ids};
 
 /// The agent's verbs on an embedded store.
 #[derive(Clone)]
@@ -62,16 +63,22 @@ impl LocalDesk {
     }
 
     /// The round, if it is the caller's own. Whose it is never changes, so it may be checked before a commit.
-    async fn own(&self, round: RoundId) -> Result<StoredRound, Error> {
+    async fn own(&self, round: RoundId) -> Result<Arc<Question>, Error> {
         self.check_may_collect()?;
-        self.sayso.seen_round(&self.caller, round).await
+        self.sayso.question(&self.caller, round).await
+    }
+
+    /// The row of the caller's own round.
+    async fn own_row(&self, round: RoundId) -> Result<Round, Error> {
+        self.check_may_collect()?;
+        Ok(self.sayso.seen_round(&self.caller, round).await?.0)
     }
 
     /// Whether every step is stored as it says: a repeat after a lost acknowledgement.
     async fn is_stored(&self, steps: &[Step]) -> Result<bool, Error> {
         for step in steps {
             let is_stored = match step.subject() {
-                Subject::Round(round) => step.is_in_round(&self.own(round).await?.row),
+                Subject::Round(round) => step.is_in_round(&self.own_row(round).await?),
                 Subject::Execution(id) => {
                     let found = self.sayso.store().execution(id).await?;
                     let result = self.sayso.store().result(id).await?;
@@ -92,7 +99,7 @@ impl LocalDesk {
         Ok(late.into_iter().find(|late| late.suggestion_of == Some(round)))
     }
 
-    async fn prepare(&self, mut ask: Ask, key: Option<String>) -> Result<NewRound, Error> {
+    async fn prepare(&self, mut ask: Ask, key: Option<String>) -> Result<(NewRound, Question), Error> {
         let delivery = ask.delivery.unwrap_or(Delivery::Resumable);
         let owner = ask.owner_id.take();
         if owner.is_some_and(|owner| delivery == Delivery::Resumable || owner != self.owner.name()) {
@@ -102,9 +109,12 @@ impl LocalDesk {
         if let Some(suggestion) = ask.suggestion_of {
             self.own(suggestion).await?;
         }
-        let checked = ask.requests.check()?;
-        let fingerprint = Digest::of_text(&to_json(&ask)?.canonical()).to_bytes();
         let requests = to_json(&ask.requests)?;
+        let compiled = self.sayso.inner.questions.check(&ask.requests, &requests)?;
+        let creation = match key {
+            Some(key) => Some(Creation { key, fingerprint: Digest::of_text(&to_json(&ask)?.canonical()).to_bytes() }),
+            None => None,
+        };
         let now = self.sayso.store().now().await?;
         let new_execution = ids::new_id(now, ExecutionId::from_parts)?;
         let execution = match ask.execution_id {
@@ -121,7 +131,7 @@ impl LocalDesk {
             Delivery::Resumable => None,
         };
         let default_name = || self.caller.name.clone();
-        Ok(NewRound {
+        let new = NewRound {
             id: ids::new_id(now, RoundId::from_parts)?,
             execution,
             logical_operation_id: ask.logical_operation_id.unwrap_or_else(|| "main".to_owned()),
@@ -133,14 +143,17 @@ impl LocalDesk {
             fence,
             deadline: ask.deadline,
             limit: ask.round_limit.unwrap_or(limits::ROUND_LIMIT_DEFAULT),
-            digest: Digest::of_requests(&requests),
-            has_approval: checked.has_approval(),
-            requests,
+            digest: compiled.digest,
+            has_approval: compiled.requests.has_approval(),
+            requests: requests.clone(),
             calls: to_json(&ask.calls)?,
             suggestion_of: ask.suggestion_of,
             request_state: ask.request_state,
-            creation: key.map(|key| Creation { key, fingerprint }),
-        })
+            creation,
+        };
+        let caller = self.caller.clone();
+        let question = Question::new(caller, (ask.requests, requests), ask.calls, ask.suggestion_of);
+        Ok((new, question))
     }
 }
 
@@ -185,17 +198,15 @@ pub(crate) fn responses_of(stored: &Json) -> Result<Keyed<Response>, Error> {
 impl Desk for LocalDesk {
     async fn open(&self, ask: Ask, key: Option<String>) -> Result<Opened, Error> {
         self.check_may_collect()?;
-        let new = self.prepare(ask, key).await?;
+        let (new, question) = self.prepare(ask, key).await?;
         let fence = new.fence.clone();
         if fence.is_some() {
             self.owner.keep_alive(Arc::downgrade(&self.sayso.inner));
         }
-        let (requests, calls, suggestion_of) = (new.requests.clone(), new.calls.clone(), new.suggestion_of);
         match self.one(Command::CreateRound(Box::new(new))).await? {
             // Once it is stored nothing may fail any more, or the caller would think that it never asked.
             Reply::Created { round: row, is_new: true } => {
-                let round = read::as_wire(&StoredRound { row: *row, requests, calls, suggestion_of })?;
-                Ok(Opened { round, fence })
+                Ok(Opened { round: self.sayso.inner.questions.keep(row.id, question).shown(&row), fence })
             }
             Reply::Created { round: row, is_new: false } => {
                 // Only a live round is held by whoever opened it, and only the same worker may have lost its token.
@@ -227,7 +238,7 @@ impl Desk for LocalDesk {
     }
 
     async fn claim(&self, round: RoundId, claim: ClaimOf, key: Option<String>) -> Result<Claimed, Error> {
-        let found = self.own(round).await?;
+        let question = self.own(round).await?;
         let fence = match key {
             Some(key) => {
                 check_key(&key)?;
@@ -239,7 +250,7 @@ impl Desk for LocalDesk {
         let claim = Claim { fence: fence.clone(), expected: claim.expected, evidence: claim.evidence };
         match self.one(Command::Claim { round, claim }).await? {
             Reply::Round(row) => {
-                let round = read::as_wire(&StoredRound { row: *row, ..found })?;
+                let round = question.shown(&row);
                 Ok(Claimed { round, fence })
             }
             _ => Err(Error::Corrupt("round")),
@@ -248,16 +259,16 @@ impl Desk for LocalDesk {
 
     async fn renew(&self, round: RoundId, fence: Fence) -> Result<UnixMs, Error> {
         // Whoever takes over between this and the write has another lease: this one says only that its owner lives.
-        self.own(round).await?.row.renew(&fence)?;
+        self.own_row(round).await?.renew(&fence)?;
         let now = self.sayso.store().now().await?;
         self.one(Command::RenewOwner { owner: fence.owner }).await?;
         Ok(now.plus_ms(limits::LEASE_MS))
     }
 
     async fn fail_recovery(&self, round: RoundId, expected: FenceToken) -> Result<wire::Round, Error> {
-        let found = self.own(round).await?;
+        let question = self.own(round).await?;
         match self.one(Command::FailRecovery { round, expected }).await? {
-            Reply::Round(row) => read::as_wire(&StoredRound { row: *row, ..found }),
+            Reply::Round(row) => Ok(question.shown(&row)),
             _ => Err(Error::Corrupt("round")),
         }
     }
@@ -267,10 +278,10 @@ impl Desk for LocalDesk {
     }
 
     async fn start(&self, round: RoundId, fence: Fence) -> Result<Handed, Error> {
-        let found = self.own(round).await?;
+        let question = self.own(round).await?;
         match self.one(Command::StartDelivery { round, fence }).await? {
             Reply::Handed { round: row, content } => Ok(Handed {
-                round: read::as_wire(&StoredRound { row: *row, ..found })?,
+                round: question.shown(&row),
                 request_state: content.request_state,
                 responses: responses_of(&content.responses)?,
             }),
@@ -287,8 +298,7 @@ impl Desk for LocalDesk {
     async fn withdraw(&self, round: RoundId, fence: Fence, successor: Ask) -> Result<wire::Round, Error> {
         self.own(round).await?;
         let operation = successor.logical_operation_id.clone();
-        let new = self.prepare(successor, None).await?;
-        let (requests, calls, suggestion_of) = (new.requests.clone(), new.calls.clone(), new.suggestion_of);
+        let (new, question) = self.prepare(successor, None).await?;
         let message = format!(
             "the server that asked gave up waiting; the question goes on as {}, and its answer is used when the call \
              is made again",
@@ -299,7 +309,7 @@ impl Desk for LocalDesk {
         let unit = vec![Command::Fail { round, request }, Command::CreateRound(Box::new(new))];
         match self.sayso.store().commit(unit).await.map(|mut replies| replies.pop()) {
             Ok(Some(Reply::Created { round: row, .. })) => {
-                read::as_wire(&StoredRound { row: *row, requests, calls, suggestion_of })
+                Ok(self.sayso.inner.questions.keep(row.id, question).shown(&row))
             }
             Ok(_) => Err(Error::Corrupt("round")),
             Err(refused @ (Error::Conflict { .. } | Error::State { .. })) => {
@@ -336,22 +346,20 @@ impl Desk for LocalDesk {
     }
 
     async fn collect(&self, round: RoundId, key: &str, wait: Duration) -> Result<wire::Collected, Error> {
-        let found = self.own(round).await?;
+        let question = self.own(round).await?;
         check_key(key)?;
         let until = Instant::now() + wait.min(Duration::from_millis(limits::WAIT_MS_MAX));
-        let (mut status, mut rev) = (found.row.status, found.row.rev);
-        while status == Status::Pending {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+        let mut row = self.sayso.row_after(round, 0, until).await?;
+        while row.status == Status::Pending {
+            if Instant::now() >= until {
                 return Err(Error::Timeout);
             }
-            let seen = self.sayso.round_after(&self.caller, round, rev, left).await?;
-            (status, rev) = (seen.status, seen.rev);
+            row = self.sayso.row_after(round, row.rev, until).await?;
         }
         let fence = self.owner.fence()?;
         match self.one(Command::Collect { round, key: key.to_owned(), fence }).await? {
             Reply::Handed { round: row, content } => Ok(wire::Collected {
-                round: read::as_wire(&StoredRound { row: *row, ..found })?,
+                round: question.shown(&row),
                 request_state: content.request_state,
                 responses: responses_of(&content.responses)?,
             }),

@@ -10,6 +10,7 @@ use sayso_store::{Hints, PostgresOptions, PostgresStore, SqliteOptions, SqliteSt
 use crate::local_desk::LocalDesk;
 use crate::owner::{Owner, Owners};
 use crate::people::LocalPeople;
+use crate::question::Questions;
 use crate::sweeper::Sweeper;
 use crate::waiters::Hub;
 
@@ -79,6 +80,7 @@ pub(crate) struct Inner {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) hub: Hub,
     pub(crate) owners: Owners,
+    pub(crate) questions: Questions,
     pub(crate) person: Principal,
 }
 
@@ -102,7 +104,7 @@ impl Sayso {
     /// right.
     pub fn over(store: Arc<dyn Store>, hub: Hub, person: Principal, sweep: bool) -> Result<Self, Error> {
         let owners = Owners::new()?;
-        let sayso = Self { inner: Arc::new(Inner { store, hub, owners, person }) };
+        let sayso = Self { inner: Arc::new(Inner { store, hub, owners, questions: Questions::default(), person }) };
         sayso.inner.hub.watch_store(&sayso.inner);
         if sweep {
             Sweeper::spawn(&sayso);

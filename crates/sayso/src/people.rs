@@ -11,11 +11,10 @@ use sayso_core::request::{Request, Requests};
 use sayso_core::response::{Action, CheckedResponses, Responses, check};
 use sayso_core::round::{Digest, Submission};
 use sayso_core::wire::{self, Answer, Keyed, Response, ResponseRecord, responses_from_wire, responses_to_wire};
-use sayso_store::{RoundFilter, StoredRound};
+use sayso_store::RoundFilter;
 
 use crate::local_desk::responses_of;
 use crate::open::Sayso;
-use crate::read;
 
 /// The person's verbs, bound to an authenticated caller on one surface.
 #[async_trait]
@@ -71,13 +70,6 @@ impl LocalPeople {
     }
 }
 
-/// The requests of a stored round, opened again for checking an answer.
-pub(crate) fn requests_of(found: &StoredRound) -> Result<Requests, Error> {
-    let wire: Keyed<wire::Request> =
-        serde_json::from_str(found.requests.as_str()).map_err(|_| Error::Corrupt("request"))?;
-    wire.check().map_err(|_| Error::Corrupt("request"))
-}
-
 fn verdicts(requests: &Requests, answers: &Responses) -> Vec<Verdict> {
     requests
         .iter()
@@ -127,16 +119,16 @@ impl People for LocalPeople {
             let message = format!("must have 1 to {} bytes", limits::NAME_BYTES_MAX);
             return Err(Error::field("/idempotency_key", message));
         }
-        let found = self.sayso.seen_round(&self.caller, round).await?;
-        let requests = requests_of(&found)?;
-        let checked = match check(&requests, &responses_from_wire(&answer.responses)) {
+        let question = self.sayso.question(&self.caller, round).await?;
+        let compiled = self.sayso.inner.questions.checked(&question)?;
+        let checked = match check(&compiled.requests, &responses_from_wire(&answer.responses)) {
             Ok(checked) => checked,
             Err(error) => {
                 let submission = self.submission(&answer, None, key);
                 return Err(self.refuse(round, submission, error).await);
             }
         };
-        let verdicts = verdicts(&requests, &checked.submitted);
+        let verdicts = verdicts(&compiled.requests, &checked.submitted);
         let mut submission = self.submission(&answer, Some(&checked), key);
         submission.approves = verdicts.iter().any(|verdict| verdict.is_approval && verdict.accepted);
         let command = Command::Submit {
@@ -147,7 +139,7 @@ impl People for LocalPeople {
             effective: stored_form(&checked.effective)?,
         };
         match self.sayso.store().commit(vec![command]).await?.into_iter().next() {
-            Some(Reply::Round(row)) => read::as_wire(&StoredRound { row: *row, ..found }),
+            Some(Reply::Round(row)) => Ok(question.shown(&row)),
             _ => Err(Error::Corrupt("round")),
         }
     }
@@ -161,7 +153,7 @@ impl People for LocalPeople {
     }
 
     async fn responses(&self, round: RoundId) -> Result<Option<ResponseRecord>, Error> {
-        let found = self.sayso.seen_round(&self.caller, round).await?;
+        let question = self.sayso.question(&self.caller, round).await?;
         let Some(stored) = self.sayso.store().answer(round).await? else { return Ok(None) };
         let record = ResponseRecord {
             redacted: self.caller.kind != PrincipalKind::Person,
@@ -175,9 +167,8 @@ impl People for LocalPeople {
             let (submitted, effective) = (hide(&record.submitted), hide(&record.effective));
             return Ok(Some(ResponseRecord { submitted, effective, ..record }));
         }
-        let requests: Keyed<wire::Request> =
-            serde_json::from_str(found.requests.as_str()).map_err(|_| Error::Corrupt("request"))?;
-        let (submitted, effective) = (redact(&record.submitted, &requests), redact(&record.effective, &requests));
+        let requests = &question.requests;
+        let (submitted, effective) = (redact(&record.submitted, requests), redact(&record.effective, requests));
         Ok(Some(ResponseRecord { submitted, effective, ..record }))
     }
 

@@ -1,5 +1,6 @@
 //! Reading rounds and executions, as a caller may see them: persons everything, agents what is their own.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use sayso_core::error::Error;
@@ -8,12 +9,14 @@ use sayso_core::id::{ExecutionId, RoundId};
 use sayso_core::json::Json;
 use sayso_core::limits::{PAGE_ROWS_MAX, WAIT_MS_MAX};
 use sayso_core::principal::{Principal, PrincipalKind};
+use sayso_core::round::Round;
 use sayso_core::time::UnixMs;
 use sayso_core::wire;
 use sayso_store::{ExecutionFilter, RoundFilter, StoredRound};
 use tokio::time::{Instant, timeout_at};
 
 use crate::open::Sayso;
+use crate::question::Question;
 use crate::waiters::{Awaited, EventFeed};
 
 /// Whether `caller` may see what `asked_by` asked.
@@ -21,21 +24,34 @@ fn may_see(caller: &Principal, asked_by: &Principal) -> bool {
     caller.kind == PrincipalKind::Person || caller == asked_by
 }
 
-pub(crate) fn as_wire(stored: &StoredRound) -> Result<wire::Round, Error> {
-    let requests = serde_json::from_str(stored.requests.as_str()).map_err(|_| Error::Corrupt("request"))?;
-    let calls = serde_json::from_str(stored.calls.as_str()).map_err(|_| Error::Corrupt("request"))?;
-    Ok(wire::Round { suggestion_of: stored.suggestion_of, ..wire::Round::new(&stored.row, requests, calls) })
+fn as_wire(stored: &StoredRound) -> Result<wire::Round, Error> {
+    Ok(Question::read(stored)?.shown(&stored.row))
 }
 
 impl Sayso {
-    pub(crate) async fn seen_round(&self, caller: &Principal, id: RoundId) -> Result<StoredRound, Error> {
-        let found = self.store().round(id).await?.ok_or(Error::NotFound("round"))?;
-        if may_see(caller, &found.row.asked_by) { Ok(found) } else { Err(Error::NotFound("round")) }
+    /// What the round asks, if `caller` may see it; whose it is never changes.
+    pub(crate) async fn question(&self, caller: &Principal, id: RoundId) -> Result<Arc<Question>, Error> {
+        let question = match self.inner.questions.known(id) {
+            Some(question) => question,
+            None => {
+                let stored = self.store().round(id).await?.ok_or(Error::NotFound("round"))?;
+                self.inner.questions.keep(id, Question::read(&stored)?)
+            }
+        };
+        if may_see(caller, &question.asked_by) { Ok(question) } else { Err(Error::NotFound("round")) }
+    }
+
+    /// The round's row and what it asks, if `caller` may see it.
+    pub(crate) async fn seen_round(&self, caller: &Principal, id: RoundId) -> Result<(Round, Arc<Question>), Error> {
+        let question = self.question(caller, id).await?;
+        let row = self.store().row(id).await?.ok_or(Error::NotFound("round"))?;
+        Ok((row, question))
     }
 
     /// A round, as `caller` may see it.
     pub async fn round(&self, caller: &Principal, id: RoundId) -> Result<wire::Round, Error> {
-        as_wire(&self.seen_round(caller, id).await?)
+        let (row, question) = self.seen_round(caller, id).await?;
+        Ok(question.shown(&row))
     }
 
     /// Waits until the round's `rev` is past `after`, or `wait` (at most 50 s) is over; either way, the round as it is.
@@ -46,17 +62,23 @@ impl Sayso {
         after: u32,
         wait: Duration,
     ) -> Result<wire::Round, Error> {
-        let until = Instant::now() + wait.min(Duration::from_millis(WAIT_MS_MAX));
+        let question = self.question(caller, id).await?;
+        let row = self.row_after(id, after, Instant::now() + wait.min(Duration::from_millis(WAIT_MS_MAX))).await?;
+        Ok(question.shown(&row))
+    }
+
+    /// Waits until the round's `rev` is past `after`, or it is `until`; either way, its row. The caller has seen to it
+    /// that it may be seen.
+    pub(crate) async fn row_after(&self, id: RoundId, after: u32, until: Instant) -> Result<Round, Error> {
         let listener = self.inner.hub.listen(Awaited::Round(id), self.store().observe());
+        let mut over = false;
         loop {
-            let found = self.seen_round(caller, id).await?;
-            if found.row.rev > after {
-                return as_wire(&found);
+            let row = self.store().row(id).await?.ok_or(Error::NotFound("round"))?;
+            if row.rev > after || over {
+                return Ok(row);
             }
-            if timeout_at(until, listener.maybe_changed()).await.is_err() {
-                // Read again: the hint of a change may have been lost.
-                return self.round(caller, id).await;
-            }
+            // When the wait is over the row is read once more: the hint of a change may have been lost.
+            over = timeout_at(until, listener.maybe_changed()).await.is_err();
         }
     }
 

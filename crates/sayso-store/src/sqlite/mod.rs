@@ -1,5 +1,6 @@
 //! SQLite: one file, WAL, `synchronous=FULL`, one writer thread that commits in groups, a few readers.
 
+mod known;
 mod open;
 mod reader;
 mod rows;
@@ -17,6 +18,7 @@ use sayso_core::event::Event;
 use sayso_core::execution::Execution;
 use sayso_core::id::{ExecutionId, RoundId};
 use sayso_core::json::Json;
+use sayso_core::round::Round;
 use sayso_core::time::UnixMs;
 
 use crate::clock::{Clock, SystemClock};
@@ -76,6 +78,9 @@ impl Store for SqliteStore {
     async fn round(&self, id: RoundId) -> Result<Option<StoredRound>, Error> {
         self.readers.read(move |db| rows::stored_round(db, id)).await
     }
+    async fn row(&self, id: RoundId) -> Result<Option<Round>, Error> {
+        self.readers.look_up(move |db| rows::round(db, id)).await
+    }
     async fn rounds(&self, filter: RoundFilter) -> Result<Vec<StoredRound>, Error> {
         self.readers.read(move |db| rows::stored_rounds(db, &filter)).await
     }
@@ -98,7 +103,7 @@ impl Store for SqliteStore {
         self.readers.read(|db| Ok(rows::last_event(db)?.0)).await
     }
     async fn token_by_hash(&self, hash: [u8; 32]) -> Result<Option<Token>, Error> {
-        self.readers.read(move |db| rows::token_by_hash(db, &hash)).await
+        self.readers.look_up(move |db| rows::token_by_hash(db, &hash)).await
     }
     async fn tokens(&self) -> Result<Vec<Token>, Error> {
         self.readers.read(rows::tokens).await

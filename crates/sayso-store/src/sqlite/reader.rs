@@ -63,15 +63,32 @@ impl Readers {
         let work = move || {
             // Held to the end of the query: a caller that goes away meanwhile does not free its connection.
             let _permit = permit;
-            let free = shared.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
-            let db = match free {
-                Some(db) => db,
-                None => open::connection(&shared.path)?,
-            };
-            let answer = query(&db).map_err(Error::from);
-            shared.free.lock().unwrap_or_else(PoisonError::into_inner).push(db);
-            answer
+            shared.run(query)
         };
         tokio::task::spawn_blocking(work).await.map_err(|_| closed())?
+    }
+
+    /// Runs `query`, which finds one row by its key, right here: handing it to another thread and back would take
+    /// several times as long as the query.
+    pub(super) async fn look_up<T>(
+        &self,
+        query: impl FnOnce(&Connection) -> Result<T, ReadError>,
+    ) -> Result<T, Error> {
+        let closed = || Error::Unavailable("the store is closing".to_owned());
+        let _permit = self.shared.permits.acquire().await.map_err(|_| closed())?;
+        self.shared.run(query)
+    }
+}
+
+impl Shared {
+    fn run<T>(&self, query: impl FnOnce(&Connection) -> Result<T, ReadError>) -> Result<T, Error> {
+        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let db = match free {
+            Some(db) => db,
+            None => open::connection(&self.path)?,
+        };
+        let answer = query(&db).map_err(Error::from);
+        self.free.lock().unwrap_or_else(PoisonError::into_inner).push(db);
+        answer
     }
 }

@@ -8,41 +8,67 @@ use sayso_core::principal::Principal;
 use sayso_core::round::Round;
 use sayso_core::time::UnixMs;
 
+use super::known::Known;
 use super::reader::ReadError;
 use super::rows;
 
-pub(super) struct SqliteView<'a>(pub &'a Connection);
+pub(super) struct SqliteView<'a> {
+    pub(super) db: &'a Connection,
+    pub(super) known: &'a Known,
+}
 
 impl View for SqliteView<'_> {
     type Error = ReadError;
     fn round(&self, id: RoundId) -> Result<Option<Round>, ReadError> {
-        rows::round(self.0, id)
+        if let Some(round) = self.known.round(id) {
+            return Ok(Some(round));
+        }
+        let found = rows::round(self.db, id)?;
+        if let Some(round) = &found {
+            self.known.found_round(round);
+        }
+        Ok(found)
     }
     fn unfinished_rounds(&self, execution: ExecutionId) -> Result<Vec<Round>, ReadError> {
-        rows::unfinished_rounds(self.0, execution)
+        rows::unfinished_rounds(self.db, execution)
     }
     fn operation(&self, execution: ExecutionId, operation: &str) -> Result<Option<Operation>, ReadError> {
-        rows::operation(self.0, execution, operation)
+        rows::operation(self.db, execution, operation)
     }
     fn creation(&self, principal: &Principal, key: &str) -> Result<Option<(RoundId, [u8; 32])>, ReadError> {
-        rows::creation(self.0, principal, key)
+        rows::creation(self.db, principal, key)
     }
     fn execution(&self, id: ExecutionId) -> Result<Option<Execution>, ReadError> {
-        rows::execution(self.0, id)
+        if let Some(execution) = self.known.execution(id) {
+            return Ok(Some(execution));
+        }
+        let found = rows::execution(self.db, id)?;
+        if let Some(execution) = &found {
+            self.known.found_execution(execution);
+        }
+        Ok(found)
     }
     fn owner(&self, owner: &str) -> Result<Option<UnixMs>, ReadError> {
-        rows::owner(self.0, owner)
+        if let Some(until) = self.known.owner(owner) {
+            return Ok(until);
+        }
+        let found = rows::owner(self.db, owner)?;
+        self.known.found_owner(owner, found);
+        Ok(found)
     }
     fn content(&self, id: RoundId) -> Result<Option<DeliveryContent>, ReadError> {
-        rows::content(self.0, id)
+        match self.known.content(id) {
+            Some(content) => Ok(Some(content)),
+            None => rows::content(self.db, id),
+        }
     }
     fn token_by_hash(&self, hash: &[u8; 32]) -> Result<Option<Token>, ReadError> {
-        rows::token_by_hash(self.0, hash)
+        rows::token_by_hash(self.db, hash)
     }
     fn token(&self, id: TokenId) -> Result<Option<Token>, ReadError> {
-        rows::token(self.0, id)
+        rows::token(self.db, id)
     }
     fn sessions(&self, principal: &Principal) -> Result<Vec<Token>, ReadError> {
-        rows::sessions(self.0, principal)
+        rows::sessions(self.db, principal)
     }
 }

@@ -15,6 +15,7 @@ use sayso_core::limits::{COMMIT_COMMANDS_MAX, COMMIT_QUEUE_MAX};
 use sayso_core::time::UnixMs;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
+use super::known::Known;
 use super::reader::ReadError;
 use super::writes::Chain;
 use super::{open, view::SqliteView};
@@ -55,7 +56,7 @@ impl Writer {
         // Read now: what others commit from here on is a change, also before anybody first looks.
         let seen_version = data_version(&db).ok();
         let (seen_observers, seen_nudged) = (observers.clone(), nudged.clone());
-        let state = Thread { db, clock, hints, observers: seen_observers, nudged: seen_nudged, seen_version };
+        let state = Thread { db, clock, hints, observers: seen_observers, nudged: seen_nudged, seen_version, remembered: None };
         let thread = std::thread::Builder::new()
             .name("sayso-writer".to_owned())
             .spawn(move || state.run(&receiver))
@@ -111,6 +112,8 @@ struct Thread {
     observers: Arc<AtomicUsize>,
     nudged: Arc<AtomicBool>,
     seen_version: Option<i64>,
+    /// What the last transaction left, by the version of the store that it saw.
+    remembered: Option<(i64, Known, Chain)>,
 }
 
 impl Thread {
@@ -184,20 +187,27 @@ impl Thread {
         }
     }
 
-    fn transaction(&self, units: &[Vec<Command>], touched: &mut Touched) -> Result<Vec<Answer>, ReadError> {
+    fn transaction(&mut self, units: &[Vec<Command>], touched: &mut Touched) -> Result<Vec<Answer>, ReadError> {
+        // Taken out: whatever fails from here on leaves nothing remembered.
+        let remembered = self.remembered.take();
         let transaction = rusqlite::Transaction::new_unchecked(&self.db, rusqlite::TransactionBehavior::Immediate)?;
-        if open::user_version(&transaction)? != open::SCHEMA_VERSION {
-            return Ok(units.iter().map(|_| Err(open::newer_schema())).collect());
-        }
+        let version = data_version(&transaction)?;
+        let (known, chain) = match remembered {
+            Some((seen, known, chain)) if seen == version => (known, chain),
+            // Somebody else has committed, a newer process perhaps.
+            _ if open::user_version(&transaction)? != open::SCHEMA_VERSION => {
+                return Ok(units.iter().map(|_| Err(open::newer_schema())).collect());
+            }
+            _ => (Known::default(), Chain::load(&transaction)?),
+        };
         // Only now: another process may have held the store for seconds, and deadlines pass meanwhile.
         let now = self.clock.now();
-        let mut chain = Chain::load(&transaction)?;
-        let mut outcomes = Vec::with_capacity(units.len());
-        for unit in units {
-            outcomes.push(run_unit(&transaction, unit, now, &mut chain, touched)?);
-        }
+        let mut batch = Batch { db: &transaction, now, known, chain, touched };
+        let outcomes = units.iter().map(|unit| batch.unit(unit)).collect::<Result<Vec<_>, _>>()?;
+        let Batch { known, chain, touched, .. } = batch;
         touched.last_event = chain.last_seq();
         transaction.commit()?;
+        self.remembered = Some((version, known, chain));
         Ok(outcomes)
     }
 }
@@ -206,56 +216,63 @@ fn data_version(db: &Connection) -> rusqlite::Result<i64> {
     db.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))
 }
 
-/// Applies one unit: all of it or none of it.
-fn run_unit(
-    db: &Connection,
-    unit: &[Command],
+/// A transaction at work.
+struct Batch<'a> {
+    db: &'a Connection,
     now: UnixMs,
-    chain: &mut Chain,
-    touched: &mut Touched,
-) -> Result<Answer, ReadError> {
-    let several = unit.len() > 1;
-    if several {
-        db.prepare_cached("SAVEPOINT unit")?.execute([])?;
-    }
-    let chain_before = chain.clone();
-    let mut replies = Vec::with_capacity(unit.len());
-    for command in unit {
-        let applied = match apply(&SqliteView(db), command, now) {
-            Ok(applied) => applied,
-            // A row that cannot be read refuses its own unit; the neighbours in the batch go on.
-            Err(ReadError::Corrupt(what)) => {
-                undo(db, several, chain, chain_before)?;
-                return Ok(Err(Error::Corrupt(what)));
-            }
-            Err(error) => return Err(error),
-        };
-        if applied.reply.is_err() && several {
-            undo(db, several, chain, chain_before)?;
-            return Ok(applied.reply.map(|reply| vec![reply]));
-        }
-        for write in &applied.writes {
-            touched.note(write);
-            chain.write(db, write)?;
-        }
-        match applied.reply {
-            Ok(reply) => replies.push(reply),
-            Err(error) => return Ok(Err(error)),
-        }
-    }
-    if several {
-        db.prepare_cached("RELEASE unit")?.execute([])?;
-    }
-    Ok(Ok(replies))
+    known: Known,
+    chain: Chain,
+    touched: &'a mut Touched,
 }
 
-fn undo(db: &Connection, several: bool, chain: &mut Chain, before: Chain) -> Result<(), ReadError> {
-    if several {
-        db.prepare_cached("ROLLBACK TO unit")?.execute([])?;
-        db.prepare_cached("RELEASE unit")?.execute([])?;
-        *chain = before;
+impl Batch<'_> {
+    /// Applies one unit: all of it or none of it.
+    fn unit(&mut self, unit: &[Command]) -> Result<Answer, ReadError> {
+        let several = unit.len() > 1;
+        if several {
+            self.db.prepare_cached("SAVEPOINT unit")?.execute([])?;
+        }
+        let chain_before = self.chain.clone();
+        let mut replies = Vec::with_capacity(unit.len());
+        for command in unit {
+            let applied = match apply(&SqliteView { db: self.db, known: &self.known }, command, self.now) {
+                Ok(applied) => applied,
+                // A row that cannot be read refuses its own unit; the neighbours in the batch go on.
+                Err(ReadError::Corrupt(what)) => {
+                    self.undo(several, chain_before)?;
+                    return Ok(Err(Error::Corrupt(what)));
+                }
+                Err(error) => return Err(error),
+            };
+            if applied.reply.is_err() && several {
+                self.undo(several, chain_before)?;
+                return Ok(applied.reply.map(|reply| vec![reply]));
+            }
+            for write in &applied.writes {
+                self.touched.note(write);
+                self.chain.write(self.db, &self.known, write)?;
+                self.known.note(write);
+            }
+            match applied.reply {
+                Ok(reply) => replies.push(reply),
+                Err(error) => return Ok(Err(error)),
+            }
+        }
+        if several {
+            self.db.prepare_cached("RELEASE unit")?.execute([])?;
+        }
+        Ok(Ok(replies))
     }
-    Ok(())
+
+    fn undo(&mut self, several: bool, chain_before: Chain) -> Result<(), ReadError> {
+        if several {
+            self.db.prepare_cached("ROLLBACK TO unit")?.execute([])?;
+            self.db.prepare_cached("RELEASE unit")?.execute([])?;
+            self.chain = chain_before;
+            self.known = Known::default();
+        }
+        Ok(())
+    }
 }
 
 /// What a batch changed, for the hints after its commit.

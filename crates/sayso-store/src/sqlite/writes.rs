@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use rusqlite::types::Value;
 use rusqlite::{Connection, params};
 use sayso_core::command::{Token, Write};
 use sayso_core::event::{Event, NewEvent};
@@ -9,6 +10,7 @@ use sayso_core::execution::{Execution, Outcome};
 use sayso_core::id::RoundId;
 use sayso_core::round::Round;
 
+use super::known::Known;
 use super::reader::ReadError;
 use super::rows;
 
@@ -30,9 +32,12 @@ impl Chain {
         self.last_seq
     }
 
-    pub(super) fn write(&mut self, db: &Connection, write: &Write) -> Result<(), ReadError> {
+    pub(super) fn write(&mut self, db: &Connection, known: &Known, write: &Write) -> Result<(), ReadError> {
         match write {
-            Write::Round(round) => put_round(db, round)?,
+            Write::Round(round) => match known.round(round.id) {
+                Some(before) => change_round(db, &before, round)?,
+                None => put_round(db, round)?,
+            },
             Write::Requests { round, requests, calls, suggestion_of, request_state } => {
                 let suggestion = suggestion_of.map(RoundId::to_bytes);
                 db.prepare_cached(
@@ -63,7 +68,10 @@ impl Chain {
                     creation.fingerprint
                 ])?;
             }
-            Write::Execution(execution) => put_execution(db, execution)?,
+            Write::Execution(execution) => match known.execution(execution.id) {
+                Some(_) => change_execution(db, execution)?,
+                None => put_execution(db, execution)?,
+            },
             Write::Result { execution, result } => {
                 db.prepare_cached("INSERT INTO results (execution_id, result) VALUES (?1, ?2)")?
                     .execute(params![execution.to_bytes(), result.as_str()])?;
@@ -157,6 +165,117 @@ fn put_round(db: &Connection, round: &Round) -> rusqlite::Result<()> {
         round.url_completed_at.map(|at| at.0),
         round.failure.as_ref().map(|failure| failure.code.clone()),
         round.failure.as_ref().map(|failure| failure.message.clone()),
+    ])?;
+    Ok(())
+}
+
+/// What may change of a round, in groups that change together. A statement names only the groups that did: SQLite then
+/// leaves the indexes over the others alone.
+struct Group {
+    columns: &'static str,
+    differs: fn(&Round, &Round) -> bool,
+    values: fn(&Round) -> Vec<Value>,
+}
+
+const GROUPS: [Group; 6] = [
+    Group {
+        columns: "owner = ?, token = ?",
+        differs: |before, after| before.fence != after.fence,
+        values: |round| {
+            let fence = round.fence.as_ref();
+            vec![
+                Value::from(fence.map(|fence| fence.owner.clone())),
+                Value::from(fence.map(|fence| fence.token.0.to_be_bytes().to_vec())),
+            ]
+        },
+    },
+    Group {
+        columns: "answer_key = ?, answer_hash = ?, answered_by = ?, answered_channel = ?, answered_at = ?, \
+                  answered_action = ?",
+        differs: |before, after| before.answer_key != after.answer_key || before.answered != after.answered,
+        values: |round| {
+            let answered = round.answered.as_ref();
+            let action = answered.and_then(|answered| answered.action);
+            vec![
+                Value::from(round.answer_key.as_ref().map(|(key, _)| key.clone())),
+                Value::from(round.answer_key.as_ref().map(|(_, hash)| hash.to_vec())),
+                Value::from(answered.map(|answered| answered.principal.to_string())),
+                Value::from(answered.map(|answered| answered.channel.as_str().to_owned())),
+                Value::from(answered.map(|answered| answered.at.0)),
+                Value::from(action.map(|action| action.as_str().to_owned())),
+            ]
+        },
+    },
+    Group {
+        columns: "delivery_attempts = ?, delivery_started_at = ?, delivered_at = ?",
+        differs: |before, after| {
+            (before.delivery_attempts, before.delivery_started_at, before.delivered_at)
+                != (after.delivery_attempts, after.delivery_started_at, after.delivered_at)
+        },
+        values: |round| {
+            vec![
+                Value::from(i64::from(round.delivery_attempts)),
+                Value::from(round.delivery_started_at.map(|at| at.0)),
+                Value::from(round.delivered_at.map(|at| at.0)),
+            ]
+        },
+    },
+    Group {
+        columns: "collect_key = ?",
+        differs: |before, after| before.collect_key != after.collect_key,
+        values: |round| vec![Value::from(round.collect_key.clone())],
+    },
+    Group {
+        columns: "url_completed_at = ?",
+        differs: |before, after| before.url_completed_at != after.url_completed_at,
+        values: |round| vec![Value::from(round.url_completed_at.map(|at| at.0))],
+    },
+    Group {
+        columns: "finished_at = ?, failure_code = ?, failure_message = ?",
+        differs: |before, after| before.finished_at != after.finished_at || before.failure != after.failure,
+        values: |round| {
+            let failure = round.failure.as_ref();
+            vec![
+                Value::from(round.finished_at.map(|at| at.0)),
+                Value::from(failure.map(|failure| failure.code.clone())),
+                Value::from(failure.map(|failure| failure.message.clone())),
+            ]
+        },
+    },
+];
+
+fn change_round(db: &Connection, before: &Round, after: &Round) -> rusqlite::Result<()> {
+    let mut statement = String::from("UPDATE rounds SET status = ?, rev = ?");
+    let mut values = vec![Value::from(after.status.as_str().to_owned()), Value::from(i64::from(after.rev))];
+    for group in GROUPS.iter().filter(|group| (group.differs)(before, after)) {
+        statement.push_str(", ");
+        statement.push_str(group.columns);
+        values.extend((group.values)(after));
+    }
+    statement.push_str(" WHERE id = ?");
+    values.push(Value::from(after.id.to_bytes().to_vec()));
+    db.prepare_cached(&statement)?.execute(rusqlite::params_from_iter(values))?;
+    Ok(())
+}
+
+fn change_execution(db: &Connection, execution: &Execution) -> rusqlite::Result<()> {
+    let failure = match &execution.outcome {
+        Some(Outcome::Failed(failure)) => Some(failure),
+        _ => None,
+    };
+    db.prepare_cached(
+        "UPDATE executions SET pending_inputs = ?1, pending_approvals = ?2, finished_at = ?3, outcome = ?4,
+             failure_code = ?5, failure_message = ?6, collected_at = ?7 WHERE id = ?8",
+    )?
+    .execute(params![
+        execution.pending_inputs,
+        execution.pending_approvals,
+        execution.finished_at.map(|at| at.0),
+        execution.outcome.as_ref().map(Outcome::as_str),
+        failure.map(|failure| &failure.code),
+        failure.map(|failure| &failure.message),
+        execution.collected_at.map(|at| at.0),
+        execution.id.to_bytes(),
     ])?;
     Ok(())
 }

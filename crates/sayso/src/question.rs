@@ -1,0 +1,128 @@
+//! What rounds ask never changes once it is stored. So what was asked lately is kept in memory, read and compiled, and
+//! only what moves is read from the store.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use sayso_core::error::Error;
+use sayso_core::id::RoundId;
+use sayso_core::json::Json;
+use sayso_core::principal::Principal;
+use sayso_core::request::Requests;
+use sayso_core::round::{Digest, Round};
+use sayso_core::wire::{self, Keyed};
+use sayso_store::StoredRound;
+
+/// Questions that are kept; past this all are forgotten, which only costs reads.
+const QUESTIONS_MAX: usize = 4_096;
+/// A longer question is not kept: the memory this takes is bounded, too.
+const QUESTION_BYTES_MAX: usize = 4_096;
+/// Sets of requests that are kept compiled. Agents ask the same over and over.
+const COMPILED_MAX: usize = 256;
+
+/// What a round asks, as its wire form, and whose it is.
+pub(crate) struct Question {
+    pub(crate) asked_by: Principal,
+    pub(crate) requests: Keyed<wire::Request>,
+    text: Json,
+    calls: Vec<wire::Call>,
+    suggestion_of: Option<RoundId>,
+}
+
+impl Question {
+    /// One that has just been stored.
+    pub(crate) fn new(
+        asked_by: Principal,
+        (requests, text): (Keyed<wire::Request>, Json),
+        calls: Vec<wire::Call>,
+        suggestion_of: Option<RoundId>,
+    ) -> Self {
+        Self { asked_by, requests, text, calls, suggestion_of }
+    }
+
+    /// One that was read.
+    pub(crate) fn read(stored: &StoredRound) -> Result<Self, Error> {
+        let corrupt = |_| Error::Corrupt("request");
+        Ok(Self {
+            asked_by: stored.row.asked_by.clone(),
+            requests: serde_json::from_str(stored.requests.as_str()).map_err(corrupt)?,
+            text: stored.requests.clone(),
+            calls: serde_json::from_str(stored.calls.as_str()).map_err(corrupt)?,
+            suggestion_of: stored.suggestion_of,
+        })
+    }
+
+    /// The round as others see it.
+    pub(crate) fn shown(&self, row: &Round) -> wire::Round {
+        let round = wire::Round::new(row, self.requests.clone(), self.calls.clone());
+        wire::Round { suggestion_of: self.suggestion_of, ..round }
+    }
+}
+
+/// Requests that were found valid, and their digest.
+pub(crate) struct Compiled {
+    pub(crate) requests: Requests,
+    pub(crate) digest: Digest,
+}
+
+/// What was asked lately.
+#[derive(Default)]
+pub(crate) struct Questions {
+    asked: Kept<RoundId, Question>,
+    compiled: Kept<Json, Compiled>,
+}
+
+struct Kept<K, V>(Mutex<HashMap<K, Arc<V>>>);
+
+impl<K, V> Default for Kept<K, V> {
+    fn default() -> Self {
+        Self(Mutex::new(HashMap::new()))
+    }
+}
+
+impl<K: Eq + Hash, V> Kept<K, V> {
+    fn get(&self, key: &K) -> Option<Arc<V>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
+    }
+    fn put(&self, key: K, value: Arc<V>, most: usize) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() >= most {
+            kept.clear();
+        }
+        kept.insert(key, value);
+    }
+}
+
+impl Questions {
+    /// What the round asks, if it is known.
+    pub(crate) fn known(&self, round: RoundId) -> Option<Arc<Question>> {
+        self.asked.get(&round)
+    }
+
+    /// Keeps what a stored round asks.
+    pub(crate) fn keep(&self, round: RoundId, question: Question) -> Arc<Question> {
+        let question = Arc::new(question);
+        if question.text.as_str().len() <= QUESTION_BYTES_MAX && question.calls.is_empty() {
+            self.asked.put(round, question.clone(), QUESTIONS_MAX);
+        }
+        question
+    }
+
+    /// Checks `requests`, whose wire form is `text`, or remembers that it did.
+    pub(crate) fn check(&self, requests: &Keyed<wire::Request>, text: &Json) -> Result<Arc<Compiled>, Error> {
+        if let Some(compiled) = self.compiled.get(text) {
+            return Ok(compiled);
+        }
+        let compiled = Arc::new(Compiled { requests: requests.check()?, digest: Digest::of_requests(text) });
+        if text.as_str().len() <= QUESTION_BYTES_MAX {
+            self.compiled.put(text.clone(), compiled.clone(), COMPILED_MAX);
+        }
+        Ok(compiled)
+    }
+
+    /// The checked requests of a stored round.
+    pub(crate) fn checked(&self, question: &Question) -> Result<Arc<Compiled>, Error> {
+        self.check(&question.requests, &question.text).map_err(|_| Error::Corrupt("request"))
+    }
+}
