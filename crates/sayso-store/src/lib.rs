@@ -6,6 +6,7 @@
 
 pub mod clock;
 pub mod conformance;
+mod pending;
 mod postgres;
 mod sqlite;
 

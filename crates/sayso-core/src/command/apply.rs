@@ -131,9 +131,14 @@ impl<V: View> Work<'_, V> {
                 if after.has_approval { &mut execution.pending_approvals } else { &mut execution.pending_inputs };
             *pending = pending.saturating_sub(1);
         }
-        if let Some(outcome) = outcome_after(after, &execution)
-            && (!execution.ends_with_round || self.is_last(after)?)
-        {
+        let outcome = match outcome_after(after, &execution) {
+            Some(outcome) if !execution.ends_with_round || self.is_last(after)? => Some(outcome),
+            _ => None,
+        };
+        if !stopped_waiting && outcome.is_none() {
+            return Ok(());
+        }
+        if let Some(outcome) = outcome {
             executions::end(self, &mut execution, outcome);
         }
         self.writes.push(Write::Execution(Box::new(execution)));

@@ -23,7 +23,7 @@ pub(super) fn create<V: View>(work: &mut Work<V>, new: &NewRound) -> Decided<V> 
     }
     check_new(new, work)?;
     let (mut execution, is_new_execution) = execution_of(work, new)?;
-    let index = next_index(work, new, &execution)?;
+    let index = if is_new_execution { 0 } else { next_index(work, new, &execution)? };
     if new.has_approval {
         execution.pending_approvals = execution.pending_approvals.saturating_add(1);
     } else {
@@ -44,8 +44,7 @@ pub(super) fn create<V: View>(work: &mut Work<V>, new: &NewRound) -> Decided<V> 
         request_state: new.request_state.clone(),
     });
     if let Some(fence) = &new.fence {
-        let until = work.now.plus_ms(limits::LEASE_MS);
-        work.writes.push(Write::Owner { owner: fence.owner.clone(), expires_at: Some(until) });
+        take_to_live(work, &fence.owner)?;
     }
     if let Some(creation) = &new.creation {
         let creation = creation.clone();
@@ -86,6 +85,16 @@ fn execution_of<V: View>(work: &Work<V>, new: &NewRound) -> Result<(Execution, b
             Ok((Execution { owner, ends_with_round: *ends_with_round, ..execution }, true))
         }
     }
+}
+
+/// The lease of a worker that opens a round. One that has been renewed lately, as a living worker's is, stays as it is.
+fn take_to_live<V: View>(work: &mut Work<V>, owner: &str) -> Result<(), Stop<V::Error>> {
+    let enough = work.now.plus_ms(limits::LEASE_MS - i64::try_from(limits::LEASE_RENEW_MS).unwrap_or(0));
+    if work.view.owner(owner).map_err(Stop::Read)?.is_none_or(|until| until < enough) {
+        let until = work.now.plus_ms(limits::LEASE_MS);
+        work.writes.push(Write::Owner { owner: owner.to_owned(), expires_at: Some(until) });
+    }
+    Ok(())
 }
 
 fn next_index<V: View>(work: &Work<V>, new: &NewRound, execution: &Execution) -> Result<u32, Stop<V::Error>> {

@@ -87,6 +87,9 @@ impl Keys {
                 if let Some(creation) = &new.creation {
                     self.creations.insert((new.asked_by.to_string(), creation.key.clone()));
                 }
+                if let Some(fence) = &new.fence {
+                    self.owners.insert(fence.owner.clone());
+                }
                 match &new.execution {
                     RoundExecution::Existing(id) => {
                         self.executions.insert(*id);

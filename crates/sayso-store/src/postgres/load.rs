@@ -27,7 +27,7 @@ static ROUNDS_AND_SIBLINGS: LazyLock<String> = LazyLock::new(|| {
     format!(
         "SELECT {} FROM rounds WHERE id IN (
              SELECT unnest($1::uuid[])
-             UNION SELECT s.id FROM rounds s WHERE s.status NOT IN ('resolved', 'failed') AND s.execution_id IN (
+             UNION SELECT s.id FROM rounds s WHERE s.finished_at IS NULL AND s.execution_id IN (
                  SELECT unnest($3::uuid[])
                  UNION SELECT r.execution_id FROM rounds r JOIN executions e ON e.id = r.execution_id
                      WHERE r.id = ANY ($2::uuid[]) AND e.ends_with_round))

@@ -70,6 +70,11 @@ impl Known {
         Some(DeliveryContent { responses: self.answers.get(&id)?, request_state })
     }
 
+    /// Whether the round certainly has no opaque state.
+    pub(super) fn has_no_state(&self, id: RoundId) -> bool {
+        matches!(self.states.get(&id), Some(None))
+    }
+
     /// What a read has found.
     pub(super) fn found_round(&self, round: &Round) {
         self.rounds.put(round.id, round.clone());
@@ -87,7 +92,6 @@ impl Known {
             Write::Round(round) if round.status.is_finished() => {
                 self.rounds.drop_one(&round.id);
                 self.answers.drop_one(&round.id);
-                self.states.drop_one(&round.id);
             }
             Write::Round(round) => self.found_round(round),
             Write::Execution(execution) if execution.outcome.is_some() => self.executions.drop_one(&execution.id),

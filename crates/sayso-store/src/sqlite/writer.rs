@@ -190,25 +190,51 @@ impl Thread {
     fn transaction(&mut self, units: &[Vec<Command>], touched: &mut Touched) -> Result<Vec<Answer>, ReadError> {
         // Taken out: whatever fails from here on leaves nothing remembered.
         let remembered = self.remembered.take();
-        let transaction = rusqlite::Transaction::new_unchecked(&self.db, rusqlite::TransactionBehavior::Immediate)?;
-        let version = data_version(&transaction)?;
+        let transaction = Transaction::begin(&self.db)?;
+        let db = transaction.db;
+        let version = data_version(db)?;
         let (known, chain) = match remembered {
             Some((seen, known, chain)) if seen == version => (known, chain),
             // Somebody else has committed, a newer process perhaps.
-            _ if open::user_version(&transaction)? != open::SCHEMA_VERSION => {
+            _ if open::user_version(db)? != open::SCHEMA_VERSION => {
                 return Ok(units.iter().map(|_| Err(open::newer_schema())).collect());
             }
-            _ => (Known::default(), Chain::load(&transaction)?),
+            _ => (Known::default(), Chain::load(db)?),
         };
         // Only now: another process may have held the store for seconds, and deadlines pass meanwhile.
         let now = self.clock.now();
-        let mut batch = Batch { db: &transaction, now, known, chain, touched };
+        let mut batch = Batch { db, now, known, chain, touched };
         let outcomes = units.iter().map(|unit| batch.unit(unit)).collect::<Result<Vec<_>, _>>()?;
-        let Batch { known, chain, touched, .. } = batch;
+        let Batch { known, mut chain, touched, .. } = batch;
+        chain.store(db)?;
         touched.last_event = chain.last_seq();
         transaction.commit()?;
         self.remembered = Some((version, known, chain));
         Ok(outcomes)
+    }
+}
+
+/// A transaction whose statements are compiled once; it is undone unless it is committed.
+struct Transaction<'a> {
+    db: &'a Connection,
+}
+
+impl<'a> Transaction<'a> {
+    fn begin(db: &'a Connection) -> rusqlite::Result<Self> {
+        db.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+        Ok(Self { db })
+    }
+    fn commit(self) -> rusqlite::Result<()> {
+        self.db.prepare_cached("COMMIT")?.execute([]).map(drop)
+    }
+}
+
+impl Drop for Transaction<'_> {
+    fn drop(&mut self) {
+        if !self.db.is_autocommit() {
+            // Where even this fails, the next transaction cannot begin and says so.
+            let _ = self.db.execute_batch("ROLLBACK");
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use rusqlite::types::Value;
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, ToSql, params};
 use sayso_core::command::{Token, Write};
 use sayso_core::event::{Event, NewEvent};
 use sayso_core::execution::{Execution, Outcome};
@@ -19,12 +19,17 @@ use super::rows;
 pub(super) struct Chain {
     last_seq: u64,
     last_hash: [u8; 32],
+    /// Events of this transaction that are not stored yet.
+    waiting: Vec<Event>,
 }
+
+/// How many events one statement stores; each number of them is a statement of its own to compile.
+const EVENTS_A_STATEMENT: usize = 8;
 
 impl Chain {
     pub(super) fn load(db: &Connection) -> Result<Self, ReadError> {
         let (last_seq, last_hash) = rows::last_event(db)?;
-        Ok(Self { last_seq, last_hash })
+        Ok(Self { last_seq, last_hash, waiting: Vec::new() })
     }
 
     /// The number of the last event.
@@ -49,6 +54,7 @@ impl Chain {
                         .execute(params![round.to_bytes(), state])?;
                 }
             }
+            Write::EraseRequestState(round) if known.has_no_state(*round) => {}
             Write::EraseRequestState(round) => {
                 db.prepare_cached("DELETE FROM request_states WHERE round_id = ?1")?
                     .execute(params![round.to_bytes()])?;
@@ -87,31 +93,51 @@ impl Chain {
                 db.prepare_cached("DELETE FROM owners WHERE owner = ?1")?.execute(params![owner])?;
             }
             Write::Token(token) => put_token(db, token)?,
-            Write::Event(event) => self.append(db, event.clone())?,
+            Write::Event(event) => self.append(event.clone()),
         }
         Ok(())
     }
 
-    fn append(&mut self, db: &Connection, event: NewEvent) -> Result<(), ReadError> {
-        let Event { seq, event, previous_hash, hash } =
-            Event::chained(event, self.last_seq.saturating_add(1), self.last_hash);
-        let body = serde_json::to_string(&event.body).map_err(|_| ReadError::Corrupt("event"))?;
-        db.prepare_cached(
-            "INSERT INTO events (seq, at, execution_id, round_id, principal, channel, body, previous_hash, hash)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-        )?
-        .execute(params![
-            i64::try_from(seq).unwrap_or(i64::MAX),
-            event.at.0,
-            event.execution_id.map(|id| id.to_bytes()),
-            event.round_id.map(|id| id.to_bytes()),
-            event.principal.map(|principal| principal.to_string()),
-            event.channel.map(|channel| channel.as_str()),
-            body,
-            previous_hash,
-            hash,
-        ])?;
-        (self.last_seq, self.last_hash) = (seq, hash);
+    /// Gives the event its place. It is stored with the others of its transaction, by [`Chain::store`].
+    fn append(&mut self, event: NewEvent) {
+        let event = Event::chained(event, self.last_seq.saturating_add(1), self.last_hash);
+        (self.last_seq, self.last_hash) = (event.seq, event.hash);
+        self.waiting.push(event);
+    }
+
+    /// Stores the events that have been given their places, several a statement. Nothing in a transaction reads them.
+    pub(super) fn store(&mut self, db: &Connection) -> Result<(), ReadError> {
+        for events in self.waiting.chunks(EVENTS_A_STATEMENT) {
+            let places = vec!["(?, ?, ?, ?, ?, ?, ?, ?, ?)"; events.len()].join(", ");
+            let mut statement = db.prepare_cached(&format!(
+                "INSERT INTO events (seq, at, execution_id, round_id, principal, channel, body, previous_hash, hash)
+                 VALUES {places}"
+            ))?;
+            let mut place = 0;
+            for Event { seq, event, previous_hash, hash } in events {
+                let body = serde_json::to_string(&event.body).map_err(|_| ReadError::Corrupt("event"))?;
+                let (execution, round) =
+                    (event.execution_id.map(|id| id.to_bytes()), event.round_id.map(|id| id.to_bytes()));
+                let principal = event.principal.as_ref().map(ToString::to_string);
+                let values: [&dyn ToSql; 9] = [
+                    &i64::try_from(*seq).unwrap_or(i64::MAX),
+                    &event.at.0,
+                    &execution,
+                    &round,
+                    &principal,
+                    &event.channel.map(|channel| channel.as_str()),
+                    &body,
+                    previous_hash,
+                    hash,
+                ];
+                for value in values {
+                    place += 1;
+                    statement.raw_bind_parameter(place, value)?;
+                }
+            }
+            statement.raw_execute()?;
+        }
+        self.waiting.clear();
         Ok(())
     }
 }

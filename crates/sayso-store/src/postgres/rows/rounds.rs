@@ -9,6 +9,7 @@ use super::super::connection::{Parameter, Taken};
 use super::super::failure;
 use super::super::value::{Columns, Corrupt, Key};
 use super::row_count;
+use crate::pending::{PENDING, in_status};
 use crate::{RoundFilter, StoredAnswer, StoredRound};
 
 /// The columns of a round's row in the order they are read and written.
@@ -87,12 +88,11 @@ pub(crate) async fn stored_rounds(
 ) -> Result<Vec<StoredRound>, failure::Failure> {
     let mut conditions = String::from("TRUE");
     let mut values: Vec<Box<dyn ToSql + Sync + Send>> = Vec::new();
-    // The words of a status are ours: written into the statement, they let the partial indexes be used.
     if let Some(status) = filter.status {
-        conditions.push_str(&format!(" AND status = '{}'", status.as_str()));
+        conditions.push_str(&format!(" AND {}", in_status(status)));
     }
     if filter.finished_or_answered {
-        conditions.push_str(" AND status <> 'pending'");
+        conditions.push_str(&format!(" AND NOT ({PENDING})"));
     }
     let mut condition = |column: &str, value: Box<dyn ToSql + Sync + Send>| {
         values.push(value);

@@ -10,17 +10,20 @@ use super::super::failure::Failure;
 use super::super::value::{Columns, Corrupt};
 use super::row_count;
 use crate::Abandoned;
+use crate::pending::PENDING;
 
 pub(crate) async fn overdue(db: &mut Taken<'_>, now: UnixMs, limit: usize) -> Result<Vec<RoundId>, Failure> {
-    let sql = "SELECT id FROM rounds WHERE status = 'pending' AND deadline IS NOT NULL AND deadline < $1
-        ORDER BY deadline LIMIT $2";
-    let found = db.query(sql, &[&now.0, &row_count(limit)]).await?;
+    let sql = format!(
+        "SELECT id FROM rounds WHERE {PENDING} AND deadline IS NOT NULL AND deadline < $1 ORDER BY deadline LIMIT $2"
+    );
+    let found = db.query(&sql, &[&now.0, &row_count(limit)]).await?;
     Ok(found.iter().map(|row| Columns::of(row, "round").id(0, RoundId::from_bytes)).collect::<Result<_, _>>()?)
 }
 
 pub(crate) async fn next_deadline(db: &mut Taken<'_>) -> Result<Option<UnixMs>, Failure> {
-    let sql = "SELECT deadline FROM rounds WHERE status = 'pending' AND deadline IS NOT NULL ORDER BY deadline LIMIT 1";
-    let found = db.first(sql, &[]).await?;
+    let sql =
+        format!("SELECT deadline FROM rounds WHERE {PENDING} AND deadline IS NOT NULL ORDER BY deadline LIMIT 1");
+    let found = db.first(&sql, &[]).await?;
     Ok(found.map(|row| Columns::of(&row, "round").time(0)).transpose()?)
 }
 
@@ -49,7 +52,7 @@ fn read_running(row: &Row) -> Result<Abandoned, Corrupt> {
 pub(crate) async fn abandoned(db: &mut Taken<'_>, now: UnixMs, limit: usize) -> Result<Vec<Abandoned>, Failure> {
     let held = "SELECT rounds.id, rounds.execution_id, rounds.owner, rounds.token, owners.expires_at
         FROM rounds LEFT JOIN owners ON owners.owner = rounds.owner
-        WHERE rounds.owner IS NOT NULL AND rounds.status NOT IN ('resolved', 'failed') AND rounds.delivery = 'live'
+        WHERE rounds.owner IS NOT NULL AND rounds.finished_at IS NULL AND rounds.delivery = 'live'
           AND (owners.expires_at IS NULL OR owners.expires_at <= $1)
         ORDER BY rounds.owner, rounds.id LIMIT $2";
     let running = "SELECT executions.id, executions.owner, owners.expires_at
@@ -57,7 +60,7 @@ pub(crate) async fn abandoned(db: &mut Taken<'_>, now: UnixMs, limit: usize) -> 
         WHERE executions.owner IS NOT NULL AND executions.outcome IS NULL
           AND (owners.expires_at IS NULL OR owners.expires_at <= $1)
           AND NOT EXISTS (SELECT 1 FROM rounds WHERE rounds.execution_id = executions.id
-                          AND rounds.status NOT IN ('resolved', 'failed'))
+                          AND rounds.finished_at IS NULL)
         ORDER BY executions.owner, executions.id LIMIT $2";
     let found = db.query(held, &[&now.0, &row_count(limit)]).await?;
     let mut all: Vec<_> = found.iter().map(read_held).collect::<Result<_, _>>()?;

@@ -9,6 +9,7 @@ use sayso_core::time::UnixMs;
 use super::super::reader::ReadError;
 use super::{every, first, json, maybe_word, moment, row_count, word};
 use crate::ExecutionFilter;
+use crate::pending::PENDING;
 
 pub(crate) const COLUMNS: &str = "id, kind, started_by, owner, ends_with_round, pending_inputs, pending_approvals, created_at, \
     finished_at, outcome, failure_code, failure_message, collected_at";
@@ -49,7 +50,7 @@ pub(crate) fn execution(db: &Connection, id: ExecutionId) -> Result<Option<Execu
 
 fn pending(db: &Connection, id: ExecutionId) -> Result<Vec<RoundId>, ReadError> {
     let mut statement =
-        db.prepare_cached("SELECT id FROM rounds WHERE execution_id = ?1 AND status = 'pending' ORDER BY id")?;
+        db.prepare_cached(&format!("SELECT id FROM rounds WHERE execution_id = ?1 AND {PENDING} ORDER BY id"))?;
     every(statement.query(params![id.to_bytes()])?, |row| Ok(RoundId::from_bytes(row.get(0)?)))
 }
 

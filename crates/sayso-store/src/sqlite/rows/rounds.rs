@@ -8,6 +8,7 @@ use sayso_core::time::UnixMs;
 
 use super::super::reader::ReadError;
 use super::{every, first, json, maybe_word, moment, row_count, word};
+use crate::pending::{PENDING, in_status};
 use crate::{RoundFilter, StoredAnswer, StoredRound};
 
 /// The columns of a round's row in the order they are read and written.
@@ -84,7 +85,7 @@ pub(crate) fn round(db: &Connection, id: RoundId) -> Result<Option<Round>, ReadE
 
 pub(crate) fn unfinished_rounds(db: &Connection, execution: ExecutionId) -> Result<Vec<Round>, ReadError> {
     let mut statement = db.prepare_cached(&format!(
-        "SELECT {ROUND_COLUMNS} FROM rounds WHERE execution_id = ?1 AND status NOT IN ('resolved', 'failed') ORDER BY id"
+        "SELECT {ROUND_COLUMNS} FROM rounds WHERE execution_id = ?1 AND finished_at IS NULL ORDER BY id"
     ))?;
     every(statement.query(params![execution.to_bytes()])?, read_round)
 }
@@ -159,12 +160,11 @@ pub(crate) fn stored_round(db: &Connection, id: RoundId) -> Result<Option<Stored
 pub(crate) fn stored_rounds(db: &Connection, filter: &RoundFilter) -> Result<Vec<StoredRound>, ReadError> {
     let mut conditions = String::from("1 = 1");
     let mut values: Vec<Box<dyn ToSql>> = Vec::new();
-    // The words of a status are ours: written into the statement, they let the partial indexes be used.
     if let Some(status) = filter.status {
-        conditions.push_str(&format!(" AND status = '{}'", status.as_str()));
+        conditions.push_str(&format!(" AND {}", in_status(status)));
     }
     if filter.finished_or_answered {
-        conditions.push_str(" AND status <> 'pending'");
+        conditions.push_str(&format!(" AND NOT ({PENDING})"));
     }
     let mut condition = |text: &str, value: Box<dyn ToSql>| {
         conditions.push_str(text);

@@ -8,19 +8,19 @@ use sayso_core::time::UnixMs;
 use super::super::reader::ReadError;
 use super::{every, first, row_count};
 use crate::Abandoned;
+use crate::pending::PENDING;
 
 pub(crate) fn overdue(db: &Connection, now: UnixMs, limit: usize) -> Result<Vec<RoundId>, ReadError> {
-    let mut statement = db.prepare_cached(
-        "SELECT id FROM rounds WHERE status = 'pending' AND deadline IS NOT NULL AND deadline < ?1
-         ORDER BY deadline LIMIT ?2",
-    )?;
+    let mut statement = db.prepare_cached(&format!(
+        "SELECT id FROM rounds WHERE {PENDING} AND deadline IS NOT NULL AND deadline < ?1 ORDER BY deadline LIMIT ?2"
+    ))?;
     every(statement.query(params![now.0, row_count(limit)])?, |row| Ok(RoundId::from_bytes(row.get(0)?)))
 }
 
 pub(crate) fn next_deadline(db: &Connection) -> Result<Option<UnixMs>, ReadError> {
-    let mut statement = db.prepare_cached(
-        "SELECT deadline FROM rounds WHERE status = 'pending' AND deadline IS NOT NULL ORDER BY deadline LIMIT 1",
-    )?;
+    let mut statement = db.prepare_cached(&format!(
+        "SELECT deadline FROM rounds WHERE {PENDING} AND deadline IS NOT NULL ORDER BY deadline LIMIT 1"
+    ))?;
     first(&mut statement.query([])?, |row| Ok(UnixMs(row.get(0)?)))
 }
 
@@ -28,7 +28,7 @@ pub(crate) fn abandoned(db: &Connection, now: UnixMs, limit: usize) -> Result<Ve
     let mut held = db.prepare_cached(
         "SELECT rounds.id, rounds.execution_id, rounds.owner, rounds.token, owners.expires_at
          FROM rounds LEFT JOIN owners ON owners.owner = rounds.owner
-         WHERE rounds.owner IS NOT NULL AND rounds.status NOT IN ('resolved', 'failed') AND rounds.delivery = 'live'
+         WHERE rounds.owner IS NOT NULL AND rounds.finished_at IS NULL AND rounds.delivery = 'live'
            AND (owners.expires_at IS NULL OR owners.expires_at <= ?1)
          ORDER BY rounds.owner, rounds.id LIMIT ?2",
     )?;
@@ -48,7 +48,7 @@ pub(crate) fn abandoned(db: &Connection, now: UnixMs, limit: usize) -> Result<Ve
          WHERE executions.owner IS NOT NULL AND executions.outcome IS NULL
            AND (owners.expires_at IS NULL OR owners.expires_at <= ?1)
            AND NOT EXISTS (SELECT 1 FROM rounds WHERE rounds.execution_id = executions.id
-                           AND rounds.status NOT IN ('resolved', 'failed'))
+                           AND rounds.finished_at IS NULL)
          ORDER BY executions.owner, executions.id LIMIT ?2",
     )?;
     all.extend(every(running.query(params![now.0, row_count(limit)])?, |row| {
