@@ -6,6 +6,7 @@
 
 pub mod clock;
 pub mod conformance;
+pub mod limit;
 mod postgres;
 mod sqlite;
 
