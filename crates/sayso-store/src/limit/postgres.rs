@@ -48,7 +48,8 @@ impl ScratchSchema {
         if url.contains("options=") {
             return Err(Error::field("/store", "must not have options of its own: a schema is chosen by them"));
         }
-        let number = getrandom::u64().map_err(|_| Error::Unavailable("the machine gives no random numbers".to_owned()))?;
+        let number =
+            getrandom::u64().map_err(|_| Error::Unavailable("the machine gives no random numbers".to_owned()))?;
         let name = format!("sayso_bench_{number:016x}");
         let db = connect(url).await?;
         db.batch_execute(&format!("CREATE SCHEMA {name}")).await.map_err(failed)?;
@@ -118,8 +119,10 @@ async fn cycles(url: &str, bytes: RowBytes, shape: Shape, time: Duration) -> Res
     let running: Vec<_> = clients.into_iter().map(|client| tokio::spawn(client.run(watch, time))).collect();
     let (mut total, mut took) = (0, Samples::default());
     for worker in running {
-        let (rounds, samples) =
-            worker.await.map_err(|_| Error::Unavailable("a measurement was interrupted".to_owned()))?.map_err(failed)?;
+        let (rounds, samples) = worker
+            .await
+            .map_err(|_| Error::Unavailable("a measurement was interrupted".to_owned()))?
+            .map_err(failed)?;
         total += rounds;
         took.append(samples);
     }
@@ -210,9 +213,8 @@ pub async fn postgres_notify(url: &str, time: Duration) -> Result<Samples, Error
         let sent = Stopwatch::start();
         let key = key(number).to_vec();
         let parameters: [&(dyn ToSql + Sync); 2] = [&key, &body];
-        let (inserted, told) = tokio::join!(db.query(&statement, &parameters), async {
-            hears.recv().await.map(|()| sent.elapsed())
-        });
+        let (inserted, told) =
+            tokio::join!(db.query(&statement, &parameters), async { hears.recv().await.map(|()| sent.elapsed()) });
         inserted.map_err(failed)?;
         took.add(told.ok_or_else(|| Error::Unavailable("the database went away".to_owned()))?);
     }

@@ -58,16 +58,23 @@ pub fn sqlite_commit(folder: &Path, time: Duration) -> Result<Samples, Error> {
 
 fn step(db: &Connection, key: &[u8; 16], transition: i64, request: &[u8], answer: &[u8]) -> rusqlite::Result<()> {
     if transition == 1 {
-        db.prepare_cached("INSERT INTO state (id, status, token, at) VALUES (?1, ?2, ?3, ?4)")?
-            .execute(params![key, transition, key, i64::MAX])?;
+        db.prepare_cached("INSERT INTO state (id, status, token, at) VALUES (?1, ?2, ?3, ?4)")?.execute(params![
+            key,
+            transition,
+            key,
+            i64::MAX
+        ])?;
         db.prepare_cached("INSERT INTO request (id, body) VALUES (?1, ?2)")?.execute(params![key, request])?;
         return Ok(());
     }
     if transition == 2 {
         db.prepare_cached("INSERT INTO answer (id, body) VALUES (?1, ?2)")?.execute(params![key, answer])?;
     }
-    db.prepare_cached("UPDATE state SET status = ?2, at = ?3 WHERE id = ?1 AND status = ?2 - 1")?
-        .execute(params![key, transition, i64::MAX - transition])?;
+    db.prepare_cached("UPDATE state SET status = ?2, at = ?3 WHERE id = ?1 AND status = ?2 - 1")?.execute(params![
+        key,
+        transition,
+        i64::MAX - transition
+    ])?;
     Ok(())
 }
 

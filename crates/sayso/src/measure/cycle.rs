@@ -19,13 +19,13 @@ const CONTENT: &str = r#"{"street":"1 Main Street"}"#;
 const WAIT: Duration = Duration::from_secs(45);
 
 /// What the round of a cycle asks.
-pub(super) fn ask() -> Result<Ask, Error> {
+pub fn ask() -> Result<Ask, Error> {
     let schema = Json::parse(SCHEMA).map_err(|_| Error::Corrupt("request"))?;
     Ok(Ask::one("address", Request::form("Where to?", schema)))
 }
 
 /// What it is answered with.
-pub(super) fn answer() -> Result<Answer, Error> {
+pub fn answer() -> Result<Answer, Error> {
     let content = Json::parse(CONTENT).map_err(|_| Error::Corrupt("answer"))?;
     Ok(Answer::one("address", Response::accept(content)))
 }
@@ -36,7 +36,7 @@ pub(super) fn agent() -> Principal {
 }
 
 /// What a round of a cycle stores beside what its transitions change.
-pub fn row_bytes() -> Result<RowBytes, Error> {
+pub(super) fn row_bytes() -> Result<RowBytes, Error> {
     let written = |text: Result<String, serde_json::Error>| text.map_err(|_| Error::Corrupt("request"));
     let requests = written(serde_json::to_string(&ask()?.requests))?;
     let responses = written(serde_json::to_string(&answer()?.responses))?;

@@ -5,12 +5,19 @@ mod cycle;
 mod effort;
 mod figure;
 mod in_process;
+mod measured;
+mod paired;
+pub mod pending;
+mod postgres;
 pub mod process;
 
-pub use cycle::{Run, row_bytes};
+pub use cycle::{Run, answer, ask};
 pub use effort::Effort;
 pub use figure::{Figure, Name, Target};
-pub use in_process::{Measured, in_process};
+pub use in_process::in_process;
+pub use measured::Measured;
+pub use paired::{Pairs, commit_millis};
+pub use postgres::postgres;
 pub use sayso_store::limit::{Samples, Stopwatch};
 
 /// Hears what is being measured, a line each.
