@@ -23,18 +23,19 @@ const INDEX_PLANS: &str = "SET enable_seqscan = off; SET enable_hashjoin = off; 
 
 const CREATE: &str = "WITH made AS (
         INSERT INTO limit_state (id, status, token, at) SELECT id, 1, id, 0 FROM unnest($1::bytea[]) AS id)
-    INSERT INTO limit_request (id, body) SELECT id, $2 FROM unnest($1::bytea[]) AS id";
+    INSERT INTO limit_request (id, body) SELECT id, $2::bytea FROM unnest($1::bytea[]) AS id";
 const SUBMIT: &str = "WITH said AS (
-        INSERT INTO limit_answer (id, body) SELECT id, $2 FROM unnest($1::bytea[]) AS id)
+        INSERT INTO limit_answer (id, body) SELECT id, $2::bytea FROM unnest($1::bytea[]) AS id)
     UPDATE limit_state s SET status = 2, at = 2 FROM unnest($1::bytea[]) AS u (id) WHERE s.id = u.id AND s.status = 1";
-const MOVE: &str = "UPDATE limit_state s SET status = $2, at = $2 FROM unnest($1::bytea[]) AS u (id)
-    WHERE s.id = u.id AND s.status = $2 - 1";
+const MOVE: &str = "UPDATE limit_state s SET status = $2::bigint, at = $2::bigint FROM unnest($1::bytea[]) AS u (id)
+    WHERE s.id = u.id AND s.status = $2::bigint - 1";
 
 const CREATE_ONE: &str = "WITH made AS (INSERT INTO limit_state (id, status, token, at) VALUES ($1, 1, $1, 0))
     INSERT INTO limit_request (id, body) VALUES ($1, $2)";
 const SUBMIT_ONE: &str = "WITH said AS (INSERT INTO limit_answer (id, body) VALUES ($1, $2))
     UPDATE limit_state SET status = 2, at = 2 WHERE id = $1 AND status = 1";
-const MOVE_ONE: &str = "UPDATE limit_state SET status = $2, at = $2 WHERE id = $1 AND status = $2 - 1";
+const MOVE_ONE: &str = "UPDATE limit_state SET status = $2::bigint, at = $2::bigint
+    WHERE id = $1 AND status = $2::bigint - 1";
 
 /// An empty schema of its own in a database, for measurements.
 pub struct ScratchSchema {
