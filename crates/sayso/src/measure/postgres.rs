@@ -1,4 +1,4 @@
-//! The figures on PostgreSQL, in a schema of their own that is gone afterwards.
+//! The figures on PostgreSQL, in a schema of their own.
 
 use sayso_core::error::Error;
 use sayso_store::limit::{self, ScratchSchema};
@@ -8,17 +8,8 @@ use super::paired::{Pairs, median_of};
 use super::{Effort, Measured, Name, Progress, millis};
 use crate::{Options, Sayso};
 
-/// The wanted ones of `postgres_64` and `postgres_wake`, in a new schema of the database at `url`.
-pub async fn postgres(url: &str, wanted: &[Name], effort: Effort, progress: Progress<'_>) -> Result<Measured, Error> {
-    let schema = ScratchSchema::create(url).await?;
-    let measured = in_schema(&schema, wanted, effort, progress).await;
-    // The measurement's own failure says more than that of cleaning up after it.
-    let removed = schema.remove().await;
-    let measured = measured?;
-    removed.map(|()| measured)
-}
-
-async fn in_schema(
+/// The wanted ones of `postgres_64` and `postgres_wake`. The schema is empty again afterwards.
+pub async fn postgres(
     schema: &ScratchSchema,
     wanted: &[Name],
     effort: Effort,

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use clap::Args as ClapArgs;
 use sayso::Error;
 use sayso::measure::{self, Effort, Measured, Name};
+use sayso_store::limit::ScratchSchema;
 
 use crate::args::{Place, StoreUrl};
 use crate::error::CommandError;
@@ -63,14 +64,24 @@ pub async fn run(place: &Place, args: BenchArgs) -> Result<(), CommandError> {
     let database = place.store.as_ref().map(|StoreUrl(url)| url.as_str()).filter(|url| !url.is_empty());
     let wanted = wanted(&args.figure, database.is_some())?;
     let effort = if args.quick { Effort::QUICK } else { Effort::FULL };
-    let folder = Scratch::create(&data_folder::resolve(place.data.as_deref())?)?;
     let told = stop::signal()?;
+    let folder = Scratch::create(&data_folder::resolve(place.data.as_deref())?)?;
+    let schema = match database.filter(|_| ON_POSTGRES.iter().any(|name| wanted.contains(name))) {
+        Some(url) => Some(ScratchSchema::create(url).await?),
+        None => None,
+    };
     let measured = tokio::select! {
-        measured = measure_all(folder.path(), database, &wanted, effort) => measured,
+        measured = measure_all(folder.path(), schema.as_ref(), &wanted, effort) => measured,
         () = told => Err(CommandError::Stopped),
     };
     drop(folder);
+    let removed = match schema {
+        Some(schema) => schema.remove().await,
+        None => Ok(()),
+    };
+    // Why nothing could be measured says more than that cleaning up failed, too.
     let measured = measured?;
+    removed?;
     if let Some(file) = &args.svg {
         std::fs::write(file, plot::draw(&measured)).map_err(|error| unwritable(file, &error))?;
     }
@@ -100,7 +111,7 @@ fn wanted(named: &[Name], has_database: bool) -> Result<Vec<Name>, CommandError>
 
 async fn measure_all(
     folder: &Path,
-    database: Option<&str>,
+    schema: Option<&ScratchSchema>,
     wanted: &[Name],
     effort: Effort,
 ) -> Result<Measured, CommandError> {
@@ -108,8 +119,8 @@ async fn measure_all(
     let progress = |line: &str| output::note(&format!("[{:4} s] {line}", watch.elapsed().as_secs()));
     let mut measured = measure::in_process(folder, wanted, effort, &progress).await?;
     measured.extend(http::measure(folder, wanted, effort, &progress).await?);
-    if let Some(url) = database {
-        measured.extend(measure::postgres(url, wanted, effort, &progress).await?);
+    if let Some(schema) = schema {
+        measured.extend(measure::postgres(schema, wanted, effort, &progress).await?);
     }
     measured.extend(many::measure(folder, wanted, effort, &progress).await?);
     Ok(measured)
