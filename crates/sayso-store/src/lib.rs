@@ -6,6 +6,7 @@
 
 pub mod clock;
 pub mod conformance;
+pub mod limit;
 mod pending;
 mod postgres;
 mod sqlite;

@@ -32,6 +32,7 @@ mod access;
 mod desk;
 mod ids;
 mod local_desk;
+pub mod measure;
 mod open;
 mod owner;
 mod people;

@@ -99,7 +99,8 @@ impl LocalDesk {
         Ok(late.into_iter().find(|late| late.suggestion_of == Some(round)))
     }
 
-    async fn prepare(&self, mut ask: Ask, key: Option<String>) -> Result<(NewRound, Question), Error> {
+    /// The round that `ask` becomes once it is stored, and what it asks.
+    pub(crate) async fn prepare(&self, mut ask: Ask, key: Option<String>) -> Result<(NewRound, Question), Error> {
         let delivery = ask.delivery.unwrap_or(Delivery::Resumable);
         let owner = ask.owner_id.take();
         if owner.is_some_and(|owner| delivery == Delivery::Resumable || owner != self.owner.name()) {

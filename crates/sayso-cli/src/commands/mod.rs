@@ -1,6 +1,7 @@
 //! The commands, a file each: arguments, and what is done with them.
 
 pub mod answer;
+pub mod bench;
 pub mod demo;
 pub mod gateway;
 pub mod list;
@@ -27,5 +28,6 @@ pub async fn run(Args { place, command }: Args) -> Result<(), CommandError> {
         Command::Show(args) => show::run(&place, args).await,
         Command::Answer(args) => answer::run(&place, args).await,
         Command::Watch(args) => watch::run(&place, args).await,
+        Command::Bench(args) => bench::run(&place, args).await,
     }
 }

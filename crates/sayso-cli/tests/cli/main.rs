@@ -7,6 +7,7 @@
 )]
 
 mod answers;
+mod benching;
 #[path = "../../../sayso-store/tests/support/cluster.rs"]
 mod cluster;
 mod contest;

@@ -43,7 +43,8 @@ impl Memory {
         applied.reply
     }
 
-    fn write(&mut self, write: Write) {
+    /// Does what core decided.
+    pub fn write(&mut self, write: Write) {
         match write {
             Write::Round(round) => drop(self.rounds.insert(round.id, *round)),
             Write::Requests { round, requests, calls, request_state, .. } => {

@@ -58,7 +58,8 @@ impl Cluster {
         format!("{}?options=-c%20search_path%3D{schema}", self.url())
     }
 
-    fn url(&self) -> String {
+    /// The URL of its database.
+    pub fn url(&self) -> String {
         format!("postgres://sayso@{}/postgres", self.folder.display().to_string().replace('/', "%2F"))
     }
 
