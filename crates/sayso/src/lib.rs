@@ -36,6 +36,7 @@ mod open;
 mod owner;
 mod people;
 pub mod plan;
+pub mod policy;
 mod read;
 mod step;
 mod sweeper;
