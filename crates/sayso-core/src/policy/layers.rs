@@ -170,6 +170,11 @@ impl Policy {
         self
     }
 
+    /// The layers as they are written, the operator's first.
+    pub fn layers(&self) -> &[LayerText] {
+        &self.texts
+    }
+
     /// What could not be read; empty if all is well.
     pub fn faults(&self) -> &[String] {
         &self.faults
