@@ -4,7 +4,7 @@ use super::condition::{Fit, Side};
 use super::effects::{Annotations, ToolFacts};
 use super::explain::{Considered, Explanation, Outcome};
 use super::layers::{Layer, Mode, Policy};
-use super::rule::{Decision, Rule};
+use super::rule::{DEFAULT, DEFINITION, Decision, Rule};
 use super::shell::WorkFolder;
 use super::tool::ToolName;
 use super::verdict::{Basis, RuleRef, Verdict};
@@ -18,6 +18,8 @@ pub struct Context<'a> {
     pub annotations: Annotations,
     /// The mode of the session, where it has one of its own.
     pub mode: Option<Mode>,
+    /// The digest of the tool's definition, where it is not the one that was last reviewed: then the call is asked at least.
+    pub changed_definition: Option<Digest>,
     /// The folder the agent works in, where that is known.
     pub work_folder: Option<&'a WorkFolder<'a>>,
 }
@@ -25,11 +27,18 @@ pub struct Context<'a> {
 /// What one layer says.
 struct Opinion<'p> {
     decision: Decision,
-    /// None for what holds without a rule.
-    rule: Option<&'p Rule>,
+    by: By<'p>,
     layer: Layer,
     /// Whether the rule denies, and only could not be ruled out.
     is_unsure: bool,
+}
+
+/// Who says so.
+#[derive(Clone, Copy)]
+enum By<'p> {
+    Rule(&'p Rule),
+    Default,
+    Definition(Digest),
 }
 
 /// Told of every rule that was looked at.
@@ -53,8 +62,16 @@ impl Policy {
         let is_open = !considered.iter().any(|rule| rule.layer == Layer::Operator && rule.outcome == Outcome::Matched);
         let outcome = if is_open { Outcome::Matched } else { Outcome::NotReached };
         let after = considered.iter().filter(|rule| rule.layer == Layer::Operator).count();
-        let rule = DEFAULT.to_owned();
-        considered.insert(after, Considered { layer: Layer::Operator, rule, decision: default(mode, &facts), outcome });
+        let standing = |rule: &str, decision, outcome| Considered {
+            layer: Layer::Operator,
+            rule: rule.to_owned(),
+            decision,
+            outcome,
+        };
+        considered.insert(after, standing(DEFAULT, default(mode, &facts), outcome));
+        if context.changed_definition.is_some() {
+            considered.insert(0, standing(DEFINITION, Decision::Ask, Outcome::Matched));
+        }
         Explanation { verdict, mode, facts, considered }
     }
 
@@ -86,14 +103,18 @@ impl Policy {
                 witness(*layer, rule, outcome);
                 if is_decided || is_unsure {
                     let decision = if is_unsure { Decision::Ask } else { rule.text().decision };
-                    opinions.push(Opinion { decision, rule: Some(rule), layer: *layer, is_unsure });
+                    opinions.push(Opinion { decision, by: By::Rule(rule), layer: *layer, is_unsure });
                 }
             }
         }
         if !opinions.iter().any(|opinion| opinion.layer == Layer::Operator && !opinion.is_unsure) {
             let decision = default(mode, &facts);
-            opinions.insert(0, Opinion { decision, rule: None, layer: Layer::Operator, is_unsure: false });
+            opinions.insert(0, Opinion { decision, by: By::Default, layer: Layer::Operator, is_unsure: false });
         }
+        opinions.extend(context.changed_definition.map(|digest| {
+            let by = By::Definition(digest);
+            Opinion { decision: Decision::Ask, by, layer: Layer::Operator, is_unsure: false }
+        }));
         let verdict = combined(&opinions, mode);
         match self.faults.as_slice() {
             [] => verdict,
@@ -102,8 +123,6 @@ impl Policy {
         }
     }
 }
-
-const DEFAULT: &str = "default";
 
 /// What holds without a rule.
 fn default(mode: Mode, facts: &ToolFacts) -> Decision {
@@ -145,7 +164,12 @@ fn outcome(rule: &Rule, tool: &ToolName, facts: &ToolFacts, arguments: &Tree<'_>
 fn combined(opinions: &[Opinion<'_>], mode: Mode) -> Verdict {
     let decision = opinions.iter().map(|opinion| opinion.decision).max().unwrap_or(Decision::Deny);
     let deciding: Vec<_> = opinions.iter().filter(|opinion| opinion.decision == decision).collect();
-    let texts = || deciding.iter().filter_map(|opinion| Some(opinion.rule?.text()));
+    let texts = || {
+        deciding.iter().filter_map(|opinion| match opinion.by {
+            By::Rule(rule) => Some(rule.text()),
+            By::Default | By::Definition(_) => None,
+        })
+    };
     let is_unsure = decision == Decision::Ask && opinions.iter().any(|opinion| opinion.is_unsure);
     let is_allowed_by_mode = mode == Mode::Autonomous && decision == Decision::Ask && !is_unsure;
     Verdict {
@@ -160,9 +184,10 @@ fn combined(opinions: &[Opinion<'_>], mode: Mode) -> Verdict {
 }
 
 fn reference(opinion: &Opinion<'_>, mode: Mode) -> RuleRef {
-    let (id, digest) = match opinion.rule {
-        Some(rule) => (rule.text().id.clone(), rule.digest()),
-        None => {
+    let (id, digest) = match opinion.by {
+        By::Rule(rule) => (rule.text().id.clone(), rule.digest()),
+        By::Definition(digest) => (DEFINITION.to_owned(), digest),
+        By::Default => {
             let says = format!("{DEFAULT} {}", if mode == Mode::Guarded { "guarded" } else { "approval" });
             (DEFAULT.to_owned(), Digest::of_text(&says))
         }

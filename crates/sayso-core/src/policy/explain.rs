@@ -20,12 +20,12 @@ pub struct Explanation {
     pub considered: Vec<Considered>,
 }
 
-/// One rule, or what holds without one, and what came of it.
+/// One rule, or what stands in its place, and what came of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Considered {
     /// The layer it is in.
     pub layer: Layer,
-    /// The rule's id; `default` for what holds without a rule.
+    /// The rule's id, or what stands in its place: `default`, or `definition` for a tool that is another than was reviewed.
     pub rule: String,
     /// What it decides.
     pub decision: Decision,

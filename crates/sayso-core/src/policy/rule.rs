@@ -84,8 +84,12 @@ pub struct Rule {
     digest: Digest,
 }
 
+/// What stands in a rule's place where none decides.
+pub(super) const DEFAULT: &str = "default";
+/// What stands in a rule's place where a tool is another than was reviewed.
+pub(super) const DEFINITION: &str = "definition";
 /// Names of rules that are nobody's.
-pub(super) const RESERVED: [&str; 1] = ["default"];
+const RESERVED: [&str; 2] = [DEFAULT, DEFINITION];
 
 impl Rule {
     /// Checks and compiles a rule. The error names the key that is wrong.
@@ -95,7 +99,7 @@ impl Rule {
             return Err(PolicyError::new("id", "is made of letters, digits, -, _ and ."));
         }
         if RESERVED.contains(&text.id.as_str()) {
-            return Err(PolicyError::new("id", format!("`{}` names what holds without a rule", text.id)));
+            return Err(PolicyError::new("id", format!("`{}` is taken for what decides without a rule", text.id)));
         }
         let decision = text.decision.as_str();
         if text.tools.is_empty() || text.tools.len() > TOOL_PATTERNS_MAX {

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::grant::{Grant, GrantedCall};
+use super::grant::{Grant, GrantScope, GrantedCall};
 use super::layers::Layer;
-use super::rule::Decision;
+use super::rule::{DEFINITION, Decision};
 use crate::id::GrantId;
 use crate::round::Digest;
 use crate::time::UnixMs;
@@ -15,9 +15,9 @@ use crate::time::UnixMs;
 pub struct RuleRef {
     /// The layer it is in.
     pub layer: Layer,
-    /// Its id; `default` for what holds without a rule.
+    /// Its id; `default` for what holds without a rule, `definition` for a tool that is another than was reviewed.
     pub id: String,
-    /// The digest of what it says.
+    /// The digest of what it says, or of that definition.
     pub digest: Digest,
 }
 
@@ -91,7 +91,7 @@ impl Verdict {
     }
 
     /// The verdict with what people have granted: `ask` becomes `allow` where a grant covers the call; the first that
-    /// does is named. `deny` and `allow` stay. The grant's use must be stored before the call runs.
+    /// does is named. `deny` and `allow` stay. A tool that is another than was reviewed needs a grant that knows it. The grant's use must be stored before the call runs.
     #[must_use]
     pub fn with_grants<'g>(
         self,
@@ -103,9 +103,11 @@ impl Verdict {
             return self;
         }
         let needs_second = self.require_second_person;
+        let is_changed = self.rules.iter().any(|rule| rule.id == DEFINITION);
         let granted = grants.into_iter().find(|grant| {
             let is_second = call.started_by.is_some_and(|starter| *starter != grant.granted_by);
-            (!needs_second || is_second) && grant.covers(call, now).is_ok()
+            let knows_it = !is_changed || !matches!(grant.scope, GrantScope::Rule { .. });
+            knows_it && (!needs_second || is_second) && grant.covers(call, now).is_ok()
         });
         match granted {
             Some(grant) => Self { decision: Decision::Allow, basis: Basis::Grant(grant.id), ..self },

@@ -3,8 +3,8 @@
 use sayso_core::id::GrantId;
 use sayso_core::json::Json;
 use sayso_core::policy::{
-    Annotations, Basis, Decision, Grant, GrantScope, GrantedCall, Layer, NotCovered, Opaque, Pins, Policy, RuleText,
-    ToolFacts, ToolName,
+    Annotations, Basis, Context, Decision, Grant, GrantScope, GrantedCall, Layer, NotCovered, Opaque, Outcome, Pins,
+    Policy, Recheck, RuleText, ToolFacts, ToolName,
 };
 use sayso_core::principal::Principal;
 use sayso_core::round::Digest;
@@ -168,6 +168,30 @@ fn a_grant_stands_in_for_a_person_only_where_the_rules_ask() {
     }
     let error = judge(&Policy::default().with_fault("broken"), "a:b", "{}");
     assert_eq!(error.with_grants(&called.call(), &grants, NOW).decision, Deny);
+}
+
+#[test]
+fn a_tool_that_changed_since_it_was_reviewed_asks_again() {
+    let policy = policy(vec![(Layer::Operator, vec![rule("yes", Allow, "a:*"), rule("no", Deny, "*:*")])]);
+    let called = Called::new("a:b", "{}");
+    let judge = |name: &str, definition: &str| {
+        let context = Context { changed_definition: Some(Digest::of_text(definition)), ..Context::default() };
+        policy.evaluate(&tool(name), &called.arguments, &context)
+    };
+    let verdict = judge("a:b", "definition");
+    assert_eq!((verdict.decision, verdict.rules[0].id.as_str()), (Ask, "definition"));
+    assert_eq!(judge("c:b", "definition").decision, Deny);
+    assert_eq!(judge("a:b", "definition").recheck(&verdict.rules), Recheck::Go);
+    assert_eq!(judge("a:b", "changed once more").recheck(&verdict.rules), Recheck::AskAgain);
+
+    let knows_it = [grant(session("a:b", Pins::Any))];
+    let rules = [grant(GrantScope::drafted(&called.call()))];
+    assert_eq!(rules[0].covers(&called.call(), NOW), Ok(()));
+    assert_eq!(verdict.clone().with_grants(&called.call(), &rules, NOW).decision, Ask);
+    assert_eq!(verdict.with_grants(&called.call(), &knows_it, NOW).decision, Allow);
+    let context = Context { changed_definition: Some(Digest::of_text("x")), ..Context::default() };
+    let told = policy.explain(&called.tool, &called.arguments, &context).considered;
+    assert_eq!((told[0].rule.as_str(), &told[0].outcome), ("definition", &Outcome::Matched));
 }
 
 #[test]

@@ -11,6 +11,7 @@
 mod evaluating;
 mod granting;
 mod recorded;
+mod shells;
 mod widening;
 
 use sayso_core::json::Json;

@@ -7,6 +7,7 @@ use sayso_core::policy::{
     Policy, RuleText, ToolText, split,
 };
 use sayso_core::principal::Principal;
+use sayso_core::round::Digest;
 use sayso_core::time::UnixMs;
 
 use crate::granting::{Called, NOW, grant, session};
@@ -89,11 +90,16 @@ fn hint() -> impl Strategy<Value = Option<bool>> {
 }
 
 fn contexts() -> impl Strategy<Value = Context<'static>> {
-    let mode =
-        prop_oneof![Just(None), Just(Some(Mode::Approval)), Just(Some(Mode::Autonomous)), Just(Some(Mode::Guarded))];
-    ((hint(), hint(), hint(), hint()), mode).prop_map(|((read_only, destructive, idempotent, open_world), mode)| {
-        Context { annotations: Annotations { read_only, destructive, idempotent, open_world }, mode, work_folder: None }
-    })
+    let mode = prop_oneof![Just(Mode::Approval), Just(Mode::Autonomous), Just(Mode::Guarded)];
+    let hints = (hint(), hint(), hint(), hint());
+    (hints, prop::option::of(mode), prop::option::weighted(0.2, Just(Digest::of_text("definition")))).prop_map(
+        |((read_only, destructive, idempotent, open_world), mode, changed_definition)| Context {
+            annotations: Annotations { read_only, destructive, idempotent, open_world },
+            mode,
+            changed_definition,
+            ..Context::default()
+        },
+    )
 }
 
 fn pins() -> impl Strategy<Value = Pins> {
