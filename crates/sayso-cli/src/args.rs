@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand};
 
-use crate::commands::{answer, bench, demo, gateway, list, login, run, serve, show, token, watch};
+use crate::commands::{answer, bench, demo, gateway, list, login, policy, run, serve, show, token, watch};
 use crate::exit;
 
 /// Durable human input for AI agents: agents ask, a person answers, once, and it survives restarts.
@@ -74,6 +74,8 @@ pub enum Command {
     Gateway(gateway::GatewayArgs),
     /// Test what an MCP server asks: run operations, answered by a scripted plan
     Run(run::RunArgs),
+    /// Check policy files, and see what they make of a call
+    Policy(policy::PolicyArgs),
     /// Start the inbox and the HTTP API over the data folder or database
     Serve(serve::ServeArgs),
     /// Print a one-time link to the inbox
@@ -99,6 +101,7 @@ impl Command {
             Self::Demo(args) => args.json,
             Self::Gateway(_) => false,
             Self::Run(args) => args.json,
+            Self::Policy(args) => args.is_json(),
             Self::Serve(args) => args.json,
             Self::Login(args) => args.json,
             Self::Token(args) => args.is_json(),

@@ -50,6 +50,12 @@ pub enum CommandError {
         /// Of how many.
         total: usize,
     },
+    /// A policy does not allow a call; why has been printed as the command's result.
+    #[error("{}", if *asks { "the policy asks a person about the call" } else { "the policy denies the call" })]
+    NotAllowed {
+        /// Whether a person would be asked; else it is denied.
+        asks: bool,
+    },
     /// The person left the form.
     #[error("interrupted; nothing was sent and the round is as it was")]
     Interrupted,
@@ -92,6 +98,13 @@ impl CommandError {
             Self::Usage { .. } => Exit::Usage,
             Self::TokenFile { .. } => Exit::Credential,
             Self::NotPassed { .. } => Exit::NotPassed,
+            Self::NotAllowed { asks } => {
+                if *asks {
+                    Exit::Asks
+                } else {
+                    Exit::Denied
+                }
+            }
             Self::Interrupted | Self::Stopped => Exit::Interrupted,
             Self::Terminal(_) => Exit::Unavailable,
             // Whoever closes a pipe early, as `head` does, has what they wanted.
@@ -114,6 +127,7 @@ impl CommandError {
                 Problem { detail: self.to_string(), ..Problem::new(&unauthenticated, None) }
             }
             Self::NotPassed { .. }
+            | Self::NotAllowed { .. }
             | Self::Interrupted
             | Self::Stopped
             | Self::Terminal(_)
@@ -137,6 +151,7 @@ impl CommandError {
                 "name a file that holds the token alone and that only you can read: chmod 600 FILE".to_owned()
             }
             Self::NotPassed { .. } => "docs/plans.md says how a plan is matched".to_owned(),
+            Self::NotAllowed { .. } => "docs/policy.md says how rules decide".to_owned(),
             Self::Interrupted | Self::Stopped => "run the same command to start again".to_owned(),
             Self::Terminal(_) => "answer with --field, --text or --json instead".to_owned(),
             Self::Output(_) | Self::Runtime(_) => "look at the disk, the pipe or the limits of this account".to_owned(),

@@ -31,13 +31,17 @@ pub enum Exit {
     Timeout = 9,
     /// A plan was run, and not every operation passed.
     NotPassed = 10,
+    /// A policy denies the call.
+    Denied = 11,
+    /// A policy has a person asked about the call.
+    Asks = 12,
     /// The person left before anything was sent.
     Interrupted = 130,
 }
 
 impl Exit {
     /// Every code, in order.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::Done,
         Self::Unexpected,
         Self::Usage,
@@ -49,6 +53,8 @@ impl Exit {
         Self::Unavailable,
         Self::Timeout,
         Self::NotPassed,
+        Self::Denied,
+        Self::Asks,
         Self::Interrupted,
     ];
 
@@ -66,6 +72,8 @@ impl Exit {
             Self::Unavailable => "the store, a file or an address cannot be used now",
             Self::Timeout => "the wait ended first; the round goes on",
             Self::NotPassed => "a plan was run, and not every operation passed",
+            Self::Denied => "the policy denies the call",
+            Self::Asks => "the policy asks a person about the call",
             Self::Interrupted => "interrupted; nothing was sent",
         }
     }

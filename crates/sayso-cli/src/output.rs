@@ -35,6 +35,10 @@ pub fn error(error: &CommandError, json: bool) {
     if matches!(error, CommandError::Output(broken) if broken.kind() == io::ErrorKind::BrokenPipe) {
         return;
     }
+    if matches!(error, CommandError::NotAllowed { .. }) {
+        // Printed as the result, and told by the exit code.
+        return;
+    }
     if matches!(error, CommandError::NotPassed { .. }) {
         // The result on standard output says it all; a person is told once more at the end.
         if !json {

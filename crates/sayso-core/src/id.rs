@@ -110,6 +110,8 @@ prefixed_ids! {
     RoundId = "rnd";
     /// One credential; its secret is never stored.
     TokenId = "tok";
+    /// One grant: somebody's word that covers calls to come.
+    GrantId = "gnt";
 }
 
 #[cfg(test)]

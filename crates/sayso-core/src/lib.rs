@@ -10,6 +10,7 @@ pub mod execution;
 pub mod id;
 pub mod json;
 pub mod limits;
+pub mod policy;
 pub mod principal;
 pub mod request;
 pub mod response;

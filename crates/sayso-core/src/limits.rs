@@ -95,3 +95,25 @@ pub const JSON_DEPTH_CEILING: usize = 127;
 pub const REDACTION_DEPTH_MAX: usize = 16;
 /// Subschemas looked at for one value before everything counts as secret: the expansion that the schema gate allows.
 pub const REDACTION_SCHEMA_STEPS_MAX: usize = 4096;
+
+// Policies and grants.
+
+/// A policy file: far more than a thousand rules take.
+pub const POLICY_BYTES_MAX: u64 = 1024 * 1024;
+/// Rules of one layer: more than anybody can hold in order.
+pub const POLICY_RULES_MAX: usize = 1024;
+/// Servers that a policy trusts, and tools that it describes.
+pub const POLICY_TOOLS_MAX: usize = 1024;
+/// Tool patterns of one rule.
+pub const TOOL_PATTERNS_MAX: usize = 256;
+/// Conditions of one rule or grant: tools have fewer arguments.
+pub const CONDITIONS_MAX: usize = 64;
+/// Values or patterns that one condition lists.
+pub const CONDITION_VALUES_MAX: usize = 256;
+/// A text argument that patterns are tried on, in bytes. It bounds the work, which is the pattern's length times this
+/// one's; a longer text is taken for one that cannot be judged.
+pub const POLICY_TEXT_BYTES_MAX: usize = 64 * 1024;
+/// Commands of one compound command: agents chain fewer than ten.
+pub const SHELL_SEGMENTS_MAX: usize = 64;
+/// The longest a rule lets a person take, in milliseconds: a year. Without a deadline there is no end.
+pub const DEADLINE_MS_MAX: i64 = 365 * 24 * 3600 * 1000;

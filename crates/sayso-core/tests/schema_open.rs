@@ -247,9 +247,17 @@ fn typed_tool_input_is_usable_only_if_its_keys_are_declared() {
     ] {
         assert!(!usable(schema.clone()), "{schema}");
     }
-    for keyword in
-        ["allOf", "anyOf", "oneOf", "not", "if", "patternProperties", "dependentSchemas", "unevaluatedProperties"]
-    {
+    for keyword in [
+        "allOf",
+        "anyOf",
+        "oneOf",
+        "not",
+        "if",
+        "patternProperties",
+        "dependentSchemas",
+        "unevaluatedProperties",
+        "$ref",
+    ] {
         assert!(!usable(json!({"type": "object", "properties": {"a": {}}, keyword: {}})), "{keyword}");
     }
 }

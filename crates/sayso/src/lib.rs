@@ -38,6 +38,7 @@ mod owner;
 mod people;
 pub mod plan;
 mod question;
+pub mod policy;
 mod read;
 mod step;
 mod sweeper;

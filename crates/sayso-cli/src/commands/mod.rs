@@ -6,6 +6,7 @@ pub mod demo;
 pub mod gateway;
 pub mod list;
 pub mod login;
+pub mod policy;
 pub mod run;
 pub mod serve;
 pub mod show;
@@ -21,6 +22,7 @@ pub async fn run(Args { place, command }: Args) -> Result<(), CommandError> {
         Command::Demo(args) => demo::run(&place, args).await,
         Command::Gateway(args) => gateway::run(&place, args).await,
         Command::Run(args) => run::run(args).await,
+        Command::Policy(args) => policy::run(args),
         Command::Serve(args) => serve::run(&place, args).await,
         Command::Login(args) => login::run(&place, args).await,
         Command::Token(args) => token::run(&place, args).await,

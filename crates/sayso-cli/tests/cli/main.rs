@@ -17,6 +17,7 @@ mod folder;
 mod forms;
 mod pages;
 mod plans;
+mod policies;
 mod remote;
 mod server;
 mod serving;

@@ -117,6 +117,8 @@ fn every_command_takes_json() {
     let folder = Folder::new();
     for path in [
         &["demo"][..],
+        &["policy", "check"],
+        &["policy", "explain"],
         &["serve"],
         &["login"],
         &["token", "new"],

@@ -9,12 +9,12 @@ mod expansion;
 mod fields;
 mod form;
 mod gate;
+mod input;
 mod messages;
 mod read;
-mod usable;
 mod validate;
 
 pub use fields::{ChoiceOption, Field, FieldKind, TextFormat};
 pub use form::{FormSchema, SchemaError};
-pub use usable::InputSchema;
+pub use input::{ArgumentsError, InputSchema, MarkerError, Needs, read_arguments};
 pub use validate::FieldError;

@@ -50,7 +50,7 @@ pub async fn make(
     deadlines: Deadlines,
     progress: Progress<'_>,
 ) -> Result<Vec<RoundId>, Error> {
-    let pattern = sayso.desk(cycle::agent()).prepare(cycle::ask()?, None).await?;
+    let (pattern, _) = sayso.desk(cycle::agent()).prepare(cycle::ask()?, None).await?;
     let mut made = Vec::with_capacity(count);
     let mut under_way: std::collections::VecDeque<JoinHandle<Result<(), Error>>> = std::collections::VecDeque::new();
     let mut told = 0;
