@@ -35,7 +35,7 @@ impl World {
     }
 
     pub async fn answer_something(&mut self, process: usize) -> Checked {
-        let Some(number) = self.some_asked(|_| true) else { return Ok(()) };
+        let Some(number) = self.some_asked(&[Status::Pending], |_| true) else { return Ok(()) };
         if self.rng.one_in(4) {
             return self.race_to_answer(number).await;
         }

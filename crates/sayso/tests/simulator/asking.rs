@@ -2,11 +2,15 @@
 
 use std::time::Duration;
 
-use sayso::{Ask, Desk, Error, Failure, People, RoundId, Step, wire};
+use sayso::{Ask, Desk, Error, Failure, People, RoundId, Status, Step, wire};
 use sayso_core::round::Delivery;
 
 use crate::process::{Held, Stage};
 use crate::world::{Asked, Came, Checked, World, check_not_broken, ensure};
+
+const OPEN: [Status; 4] = [Status::Pending, Status::ResponseValidated, Status::DeliveryStarted, Status::Delivered];
+/// More questions than these at a time, and hardly any gets far.
+const OPEN_AT_ONCE: usize = 6;
 
 fn ask(number: usize, asked: &Asked) -> Ask {
     let question = Some(question_of(number));
@@ -32,12 +36,15 @@ pub fn number_of(requests: &str) -> Option<usize> {
 
 impl World {
     pub async fn ask_something(&mut self, process: usize) -> Checked {
+        if self.rows.values().filter(|row| !row.status.is_finished()).count() >= OPEN_AT_ONCE {
+            return self.answer_something(process).await;
+        }
         let number = self.asked.len();
         let live = self.rng.one_in(2);
         let deadline = self.rng.one_in(4).then(|| self.now().plus_ms(1000 + 1000 * self.rng.below(90) as i64));
         // A resumable question may be one more in an execution that somebody waits in.
         let goes_on = !live && self.rng.one_in(5);
-        let earlier = if goes_on { self.some_asked(|asked| asked.acknowledged && !asked.live) } else { None };
+        let earlier = if goes_on { self.some_asked(&OPEN, |asked| asked.acknowledged && !asked.live) } else { None };
         let within = earlier.and_then(|asked| self.asked[asked].execution);
         let key = (!live && self.rng.one_in(2)).then(|| format!("ask {number}"));
         self.asked.push(Asked { key, live, deadline, within, ..Asked::default() });
@@ -78,7 +85,7 @@ impl World {
 
     /// A person cancels an execution.
     pub async fn cancel(&mut self, process: usize) -> Checked {
-        let Some(number) = self.some_asked(|_| true) else { return Ok(()) };
+        let Some(number) = self.some_asked(&OPEN, |_| true) else { return Ok(()) };
         let Some(row) = self.row(number).await? else { return Ok(()) };
         let (sayso, _, fate) = self.lend(process);
         let came = fate.run(async move { sayso.people().cancel(row.execution_id).await }).await;
@@ -104,7 +111,7 @@ impl World {
                 self.fail(process, held.asked, step).await
             }
             None => {
-                let Some(number) = self.some_asked(|asked| !asked.live) else { return Ok(()) };
+                let Some(number) = self.some_asked(&[Status::Pending], |asked| !asked.live) else { return Ok(()) };
                 let code = self.rng.pick(&[Failure::WITHDRAWN, Failure::SUPERSEDED, "no_code_of_ours"]);
                 let step = |id| Step::Failed(id, None, Failure::new(code, "taken back"));
                 self.fail(process, number, step).await
@@ -163,7 +170,7 @@ impl World {
 
     /// Somebody waits for an answer, in the background, for up to 45 s.
     pub async fn wait_in_the_background(&mut self, process: usize) -> Checked {
-        let Some(number) = self.some_asked(|asked| !asked.live) else { return Ok(()) };
+        let Some(number) = self.some_asked(&[Status::Pending], |asked| !asked.live) else { return Ok(()) };
         let Some(id) = self.asked[number].id else { return Ok(()) };
         let key = format!("wait {}", self.number());
         let (desk, fate) = (self.processes[process].desk.clone(), self.processes[process].fate.clone());

@@ -10,6 +10,8 @@ use crate::asking::words;
 use crate::process::{Held, Stage};
 use crate::world::{Came, Checked, World, check_not_broken, ensure};
 
+const ANSWERED: [Status; 3] = [Status::ResponseValidated, Status::DeliveryStarted, Status::Delivered];
+
 impl World {
     /// A worker goes on with something that it holds.
     pub async fn deliver(&mut self, process: usize) -> Checked {
@@ -153,7 +155,7 @@ impl World {
     }
 
     pub async fn claim_something(&mut self, process: usize) -> Checked {
-        let Some(number) = self.some_asked(|asked| !asked.live) else { return Ok(()) };
+        let Some(number) = self.some_asked(&ANSWERED, |asked| !asked.live) else { return Ok(()) };
         if self.rng.one_in(3) {
             return self.race_to_claim(number).await;
         }
@@ -206,7 +208,7 @@ impl World {
 
     /// An agent takes an answer at once; two do so at the same time, now and then.
     pub async fn collect_something(&mut self, process: usize) -> Checked {
-        let Some(number) = self.some_asked(|asked| !asked.live) else { return Ok(()) };
+        let Some(number) = self.some_asked(&ANSWERED, |asked| !asked.live) else { return Ok(()) };
         let id = self.asked[number].id.ok_or("it is in the store")?;
         let races = self.rng.one_in(4);
         let mut key = || format!("take {number}.{}", self.rng.below(3));

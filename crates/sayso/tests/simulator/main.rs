@@ -24,9 +24,9 @@ use world::World;
 
 const MEMORY_SEEDS: u64 = 2000;
 const SQLITE_SEEDS: u64 = 300;
-const MEMORY_STEPS: usize = 70;
+const MEMORY_STEPS: usize = 45;
 /// Fewer, since each of them costs the disk's time.
-const SQLITE_STEPS: usize = 50;
+const SQLITE_STEPS: usize = 30;
 /// The tests that share the seeds of one store, so that they run beside each other.
 const SHARES: u64 = 4;
 

@@ -15,7 +15,10 @@ impl World {
             0..=6 => self.ask_something(process).await?,
             7 => self.repeat_an_asking(process).await?,
             8..=15 => self.answer_something(process).await?,
-            16..=23 => self.deliver(process).await?,
+            16..=23 => {
+                let worker = self.some_worker();
+                self.deliver(worker).await?;
+            }
             24..=25 => self.claim_something(process).await?,
             26..=27 => self.collect_something(process).await?,
             28 => self.wait_in_the_background(process).await?,
@@ -24,7 +27,7 @@ impl World {
             30 => self.leave(process).await?,
             31..=32 => self.time_passes().await,
             33..=34 => self.clock_alone_moves(),
-            35 => self.restart(process),
+            35 if self.rng.one_in(2) => self.restart(process),
             _ => self.sweep(process).await?,
         }
         self.settle().await;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use sayso::{Error, ErrorCode, ExecutionId, LocalDesk, RoundId, Sayso, UnixMs, wire};
+use sayso::{Error, ErrorCode, ExecutionId, LocalDesk, RoundId, Sayso, Status, UnixMs, wire};
 use sayso_core::execution::Execution;
 use sayso_core::round::Round;
 use sayso_store::clock::ManualClock;
@@ -166,7 +166,7 @@ impl World {
 
     /// Lends a process out for one verb, in which it may die.
     pub fn lend(&mut self, process: usize) -> (Sayso, LocalDesk, Arc<Fate>) {
-        let dies = self.dies_at_times && self.rng.one_in(6);
+        let dies = self.dies_at_times && self.rng.one_in(9);
         let (calls, kill) = (1 + self.rng.below(5), self.rng.pick(&[Kill::Before, Kill::After]));
         let lent = &self.processes[process];
         if dies {
@@ -241,11 +241,23 @@ impl World {
         self.witness.executions(all).await.map_err(|error| format!("executions cannot be listed: {error}"))
     }
 
-    /// A question that is in the store and that `suits`.
-    pub fn some_asked(&mut self, suits: impl Fn(&Asked) -> bool) -> Option<usize> {
-        let known = |(n, asked): (usize, &Asked)| (asked.id.is_some() && suits(asked)).then_some(n);
-        let known: Vec<usize> = self.asked.iter().enumerate().filter_map(known).collect();
-        (!known.is_empty()).then(|| self.rng.pick(&known))
+    /// A question that is in the store and that `suits`; most of the time one in these states.
+    pub fn some_asked(&mut self, mostly: &[Status], suits: impl Fn(&Asked) -> bool) -> Option<usize> {
+        let suiting = |asked: &Asked| asked.id.filter(|_| suits(asked)).and_then(|id| self.rows.get(&id));
+        let all: Vec<(usize, Status)> =
+            self.asked.iter().enumerate().filter_map(|(n, asked)| Some((n, suiting(asked)?.status))).collect();
+        let likely: Vec<usize> = all.iter().filter(|(_, status)| mostly.contains(status)).map(|(n, _)| *n).collect();
+        if !likely.is_empty() && !self.rng.one_in(6) {
+            return Some(self.rng.pick(&likely));
+        }
+        (!all.is_empty()).then(|| self.rng.pick(&all).0)
+    }
+
+    /// A process whose worker holds something, most of the time.
+    pub fn some_worker(&mut self) -> usize {
+        let holds = |process: &usize| !self.processes[*process].held.is_empty();
+        let likely: Vec<usize> = (0..PROCESSES).filter(holds).collect();
+        if likely.is_empty() || self.rng.one_in(6) { self.rng.below(PROCESSES) } else { self.rng.pick(&likely) }
     }
 }
 
