@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand};
 
-use crate::commands::{answer, demo, gateway, list, login, run, serve, show, token, watch};
+use crate::commands::{answer, demo, doctor, gateway, list, login, run, serve, show, token, watch};
 use crate::exit;
 
 /// Durable human input for AI agents: agents ask, a person answers, once, and it survives restarts.
@@ -88,6 +88,8 @@ pub enum Command {
     Answer(answer::AnswerArgs),
     /// Follow what is asked and what becomes of it, a line each
     Watch(watch::WatchArgs),
+    /// Explain the state of the data folder or database; repairs nothing
+    Doctor(doctor::DoctorArgs),
 }
 
 impl Command {
@@ -104,6 +106,7 @@ impl Command {
             Self::Show(args) => args.json,
             Self::Answer(args) => args.is_json(),
             Self::Watch(args) => args.json,
+            Self::Doctor(args) => args.json,
         }
     }
 }

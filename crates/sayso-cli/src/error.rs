@@ -50,6 +50,14 @@ pub enum CommandError {
         /// Of how many.
         total: usize,
     },
+    /// `doctor` found something; it has been printed as the command's result.
+    #[error("{problems} problems, {warnings} warnings; nothing was changed")]
+    Found {
+        /// What is lost, refused or open to others.
+        problems: usize,
+        /// What is to be looked at.
+        warnings: usize,
+    },
     /// The person left the form.
     #[error("interrupted; nothing was sent and the round is as it was")]
     Interrupted,
@@ -92,6 +100,7 @@ impl CommandError {
             Self::Usage { .. } => Exit::Usage,
             Self::TokenFile { .. } => Exit::Credential,
             Self::NotPassed { .. } => Exit::NotPassed,
+            Self::Found { .. } => Exit::Found,
             Self::Interrupted | Self::Stopped => Exit::Interrupted,
             Self::Terminal(_) => Exit::Unavailable,
             // Whoever closes a pipe early, as `head` does, has what they wanted.
@@ -114,6 +123,7 @@ impl CommandError {
                 Problem { detail: self.to_string(), ..Problem::new(&unauthenticated, None) }
             }
             Self::NotPassed { .. }
+            | Self::Found { .. }
             | Self::Interrupted
             | Self::Stopped
             | Self::Terminal(_)
@@ -136,6 +146,7 @@ impl CommandError {
             Self::TokenFile { .. } => {
                 "name a file that holds the token alone and that only you can read: chmod 600 FILE".to_owned()
             }
+            Self::Found { .. } => "each finding says what to do".to_owned(),
             Self::NotPassed { .. } => "docs/plans.md says how a plan is matched".to_owned(),
             Self::Interrupted | Self::Stopped => "run the same command to start again".to_owned(),
             Self::Terminal(_) => "answer with --field, --text or --json instead".to_owned(),

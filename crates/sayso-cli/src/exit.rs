@@ -31,13 +31,15 @@ pub enum Exit {
     Timeout = 9,
     /// A plan was run, and not every operation passed.
     NotPassed = 10,
+    /// `doctor` looked, and found something to look at.
+    Found = 11,
     /// The person left before anything was sent.
     Interrupted = 130,
 }
 
 impl Exit {
     /// Every code, in order.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Done,
         Self::Unexpected,
         Self::Usage,
@@ -49,6 +51,7 @@ impl Exit {
         Self::Unavailable,
         Self::Timeout,
         Self::NotPassed,
+        Self::Found,
         Self::Interrupted,
     ];
 
@@ -66,6 +69,7 @@ impl Exit {
             Self::Unavailable => "the store, a file or an address cannot be used now",
             Self::Timeout => "the wait ended first; the round goes on",
             Self::NotPassed => "a plan was run, and not every operation passed",
+            Self::Found => "`doctor` found warnings or problems",
             Self::Interrupted => "interrupted; nothing was sent",
         }
     }

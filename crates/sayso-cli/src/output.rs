@@ -35,7 +35,7 @@ pub fn error(error: &CommandError, json: bool) {
     if matches!(error, CommandError::Output(broken) if broken.kind() == io::ErrorKind::BrokenPipe) {
         return;
     }
-    if matches!(error, CommandError::NotPassed { .. }) {
+    if matches!(error, CommandError::NotPassed { .. } | CommandError::Found { .. }) {
         // The result on standard output says it all; a person is told once more at the end.
         if !json {
             note(&error.to_string());

@@ -6,6 +6,7 @@
 
 pub mod clock;
 pub mod conformance;
+pub mod examine;
 pub mod memory;
 mod postgres;
 mod sqlite;

@@ -2,6 +2,7 @@
 
 pub mod answer;
 pub mod demo;
+pub mod doctor;
 pub mod gateway;
 pub mod list;
 pub mod login;
@@ -18,6 +19,7 @@ use crate::error::CommandError;
 pub async fn run(Args { place, command }: Args) -> Result<(), CommandError> {
     match command {
         Command::Demo(args) => demo::run(&place, args).await,
+        Command::Doctor(args) => doctor::run(&place, args).await,
         Command::Gateway(args) => gateway::run(&place, args).await,
         Command::Run(args) => run::run(args).await,
         Command::Serve(args) => serve::run(&place, args).await,

@@ -16,9 +16,10 @@ fn matches(round: &Round, filter: &RoundFilter) -> bool {
         && (!filter.finished_or_answered || round.status != Status::Pending)
         && filter.execution.is_none_or(|execution| round.execution_id == execution)
         && filter.asked_by.as_ref().is_none_or(|asker| round.asked_by == *asker)
-        && filter.unfinished_late.as_ref().is_none_or(|prefix| {
-            !round.status.is_finished() && round.logical_operation_id.starts_with(prefix.as_str())
-        })
+        && filter
+            .unfinished_late
+            .as_ref()
+            .is_none_or(|prefix| !round.status.is_finished() && round.logical_operation_id.starts_with(prefix.as_str()))
         && filter.before.is_none_or(|before| round.id < before)
 }
 

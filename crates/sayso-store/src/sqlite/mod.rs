@@ -1,5 +1,6 @@
 //! SQLite: one file, WAL, `synchronous=FULL`, one writer thread that commits in groups, a few readers.
 
+mod examine;
 mod open;
 mod reader;
 mod rows;

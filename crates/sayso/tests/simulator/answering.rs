@@ -75,7 +75,7 @@ impl World {
     }
 
     /// Whether the store says that the holder of this live round has not renewed.
-    async fn is_abandoned(&self, round: &Round) -> Result<bool, String> {
+    pub async fn is_abandoned(&self, round: &Round) -> Result<bool, String> {
         let found = self.witness.abandoned(self.now(), crate::world::ALL).await.map_err(|error| error.to_string())?;
         Ok(found.iter().any(|one| one.round.as_ref().is_some_and(|(id, _)| *id == round.id)))
     }
@@ -95,7 +95,11 @@ impl World {
             }
             Err(Error::State { failure, .. }) => {
                 ensure!(failure.is_some(), "a late answer of {number} was refused without a reason");
-                ensure!(row.failure == failure, "a late answer of {number} was told {failure:?}, not {:?}", row.failure);
+                ensure!(
+                    row.failure == failure,
+                    "a late answer of {number} was told {failure:?}, not {:?}",
+                    row.failure
+                );
             }
             Err(Error::Conflict { winner: Some(winner), .. }) => {
                 ensure!(row.answered == Some(winner), "who lost the race for {number} was told of somebody else");

@@ -134,6 +134,24 @@ impl World {
         Ok(())
     }
 
+    /// Somebody who knows its token says that the holder of a live question is gone. Believed only where its lease is.
+    pub async fn accuse(&mut self, process: usize) -> Checked {
+        let Some(number) = self.some_asked(&OPEN, |asked| asked.live) else { return Ok(()) };
+        let Some(row) = self.row(number).await?.filter(|row| !row.status.is_finished()) else { return Ok(()) };
+        let Some(fence) = &row.fence else { return Ok(()) };
+        let has_lapsed = self.is_abandoned(&row).await?;
+        if has_lapsed {
+            self.asked[number].holder = None;
+        }
+        let (_, desk, fate) = self.lend(process);
+        let came = fate.run(desk.fail_recovery(row.id, fence.token)).await;
+        self.note(format!("process {process} says that the worker of {number} is gone: {}", words(&came)));
+        let Some(came) = came else { return Ok(()) };
+        check_not_broken(&came)?;
+        ensure!(came.is_err() || has_lapsed, "{number} was taken from a worker whose lease is good");
+        Ok(())
+    }
+
     async fn withdraw(&mut self, process: usize, held: Held) -> Checked {
         let Some(id) = self.asked[held.asked].id else { return Ok(()) };
         let number = self.asked.len();

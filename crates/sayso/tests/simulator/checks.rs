@@ -102,9 +102,8 @@ impl World {
     async fn check_executions(&mut self, rounds: &[StoredRound]) -> Checked {
         let mut found = BTreeMap::new();
         for (execution, pending) in self.all_executions().await? {
-            let waits = |stored: &&StoredRound| {
-                stored.row.execution_id == execution.id && stored.row.status == Status::Pending
-            };
+            let waits =
+                |stored: &&StoredRound| stored.row.execution_id == execution.id && stored.row.status == Status::Pending;
             let waiting = rounds.iter().filter(waits).count();
             let counted = usize::try_from(execution.pending_inputs + execution.pending_approvals).expect("small");
             ensure!(waiting == counted && waiting == pending.len(), "{} counts {counted}, not {waiting}", execution.id);

@@ -44,9 +44,11 @@ impl World {
 
     async fn start(&mut self, process: usize, place: usize, held: Held) -> Checked {
         let Some(id) = self.asked[held.asked].id else { return Ok(()) };
+        let has_lapsed = held.stage == Stage::Open && self.has_lapsed(held.asked).await?;
         let (_, desk, fate) = self.lend(process);
         let came: Came<Handed> = fate.run(desk.start(id, held.fence.clone())).await;
         self.note(format!("process {process} starts to deliver {}: {}", held.asked, words(&came)));
+        ensure!(!has_lapsed || !matches!(came, Some(Ok(_))), "{} was handed to an expired lease", held.asked);
         let Some(came) = came else { return Ok(()) };
         check_not_broken(&came)?;
         match came {
@@ -108,8 +110,11 @@ impl World {
 
     async fn report(&mut self, process: usize, place: usize, held: &Held, steps: Vec<Step>) -> Checked {
         let ends = !matches!(steps.as_slice(), [Step::Delivered(..)]);
+        let has_lapsed = self.has_lapsed(held.asked).await?;
+        let before = self.row(held.asked).await?;
         let (_, desk, fate) = self.lend(process);
         let mut came = fate.run(desk.settle(steps.clone())).await;
+        ensure!(!has_lapsed || !matches!(came, Some(Ok(()))), "{} was settled under an expired lease", held.asked);
         if matches!(came, Some(Ok(()))) && self.rng.one_in(4) {
             // The acknowledgement was lost on the way: said again, it is heard again.
             came = fate.run(desk.settle(steps)).await;
@@ -119,6 +124,8 @@ impl World {
         let Some(came) = came else { return Ok(()) };
         check_not_broken(&came)?;
         let row = self.row(held.asked).await?.ok_or("a round is gone")?;
+        let is_as_before = before.as_ref() == Some(&row);
+        ensure!(came.is_ok() || is_as_before, "what was refused of {} was stored in part", held.asked);
         match came {
             Ok(()) => {
                 ensure!(row.fence.as_ref() == Some(&held.fence), "{} was settled by one who lost it", held.asked);
@@ -140,6 +147,14 @@ impl World {
                 self.processes[process].held.remove(place);
                 Ok(())
             }
+        }
+    }
+
+    /// Whether the holder of a live question has not renewed in time, as the store sees it.
+    async fn has_lapsed(&self, number: usize) -> Result<bool, String> {
+        match self.row(number).await? {
+            Some(row) if self.asked[number].live => self.is_abandoned(&row).await,
+            _ => Ok(false),
         }
     }
 

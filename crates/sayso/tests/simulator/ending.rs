@@ -73,7 +73,8 @@ impl World {
             }
             _ => ClaimOf::default(),
         };
-        let claimed = desk.claim(id, claim, None).await.map_err(|error| format!("{number} cannot be claimed: {error}"))?;
+        let claimed =
+            desk.claim(id, claim, None).await.map_err(|error| format!("{number} cannot be claimed: {error}"))?;
         self.finish(number, id, claimed.fence, claimed.round.status).await
     }
 

@@ -28,6 +28,7 @@ impl World {
             31..=32 => self.time_passes().await,
             33..=34 => self.clock_alone_moves(),
             35 if self.rng.one_in(2) => self.restart(process),
+            35 => self.accuse(process).await?,
             _ => self.sweep(process).await?,
         }
         self.settle().await;
@@ -64,9 +65,10 @@ impl World {
         let (other_sayso, _, other_fate) = self.lend(other);
         let mut sweeper = std::mem::take(&mut self.processes[process].sweeper);
         let mut other_sweeper = std::mem::take(&mut self.processes[other].sweeper);
-        let (first, second): (Came<()>, Came<()>) = tokio::join!(fate.run(sayso.sweep(&mut sweeper, monotonic)), async {
-            if both { other_fate.run(other_sayso.sweep(&mut other_sweeper, monotonic)).await } else { None }
-        });
+        let (first, second): (Came<()>, Came<()>) =
+            tokio::join!(fate.run(sayso.sweep(&mut sweeper, monotonic)), async {
+                if both { other_fate.run(other_sayso.sweep(&mut other_sweeper, monotonic)).await } else { None }
+            });
         self.processes[process].sweeper = sweeper;
         self.processes[other].sweeper = other_sweeper;
         self.note(format!("{} at once sweep", if both { "two" } else { "one" }));
