@@ -12,6 +12,7 @@ mod cluster;
 mod contest;
 mod credentials;
 mod database;
+mod disk;
 mod doctor;
 mod folder;
 mod forms;
