@@ -94,7 +94,7 @@ impl World {
         let (Some(id), Some(execution)) = (asked.id, asked.execution) else { return Ok(()) };
         let fence = || held.fence.clone();
         let mut steps = vec![Step::Delivered(id, fence())];
-        let all_at_once = held.stage == Stage::Delivered || self.rng.one_in(2);
+        let all_at_once = held.stage == Stage::Delivered || !self.rng.one_in(3);
         if all_at_once {
             steps.push(Step::Resolved(id, fence()));
         }

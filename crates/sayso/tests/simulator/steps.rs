@@ -23,12 +23,12 @@ impl World {
             26..=27 => self.collect_something(process).await?,
             28 => self.wait_in_the_background(process).await?,
             29 => self.take_back(process).await?,
-            30 if self.rng.one_in(2) => self.cancel(process).await?,
-            30 => self.leave(process).await?,
+            30 => self.cancel(process).await?,
             31..=32 => self.time_passes().await,
             33..=34 => self.clock_alone_moves(),
             35 if self.rng.one_in(2) => self.restart(process),
-            35 => self.accuse(process).await?,
+            35 if self.rng.one_in(2) => self.accuse(process).await?,
+            35 => self.leave(process).await?,
             _ => self.sweep(process).await?,
         }
         self.settle().await;
