@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand};
 
-use crate::commands::{answer, bench, demo, gateway, list, login, policy, run, serve, show, token, watch};
+use crate::commands::{answer, bench, demo, doctor, gateway, list, login, policy, run, serve, show, token, watch};
 use crate::exit;
 
 /// Durable human input for AI agents: agents ask, a person answers, once, and it survives restarts.
@@ -92,6 +92,8 @@ pub enum Command {
     Watch(watch::WatchArgs),
     /// Measure what this version reaches on this machine
     Bench(bench::BenchArgs),
+    /// Explain the state of the data folder or database; repairs nothing
+    Doctor(doctor::DoctorArgs),
 }
 
 impl Command {
@@ -110,6 +112,7 @@ impl Command {
             Self::Answer(args) => args.is_json(),
             Self::Watch(args) => args.json,
             Self::Bench(args) => args.json,
+            Self::Doctor(args) => args.json,
         }
     }
 }

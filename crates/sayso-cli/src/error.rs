@@ -56,6 +56,14 @@ pub enum CommandError {
         /// Whether a person would be asked; else it is denied.
         asks: bool,
     },
+    /// `doctor` found something; it has been printed as the command's result.
+    #[error("{problems} problems, {warnings} warnings; nothing was changed")]
+    Found {
+        /// What is lost, refused or open to others.
+        problems: usize,
+        /// What is to be looked at.
+        warnings: usize,
+    },
     /// The person left the form.
     #[error("interrupted; nothing was sent and the round is as it was")]
     Interrupted,
@@ -105,6 +113,7 @@ impl CommandError {
                     Exit::Denied
                 }
             }
+            Self::Found { .. } => Exit::Found,
             Self::Interrupted | Self::Stopped => Exit::Interrupted,
             Self::Terminal(_) => Exit::Unavailable,
             // Whoever closes a pipe early, as `head` does, has what they wanted.
@@ -128,6 +137,7 @@ impl CommandError {
             }
             Self::NotPassed { .. }
             | Self::NotAllowed { .. }
+            | Self::Found { .. }
             | Self::Interrupted
             | Self::Stopped
             | Self::Terminal(_)
@@ -150,6 +160,7 @@ impl CommandError {
             Self::TokenFile { .. } => {
                 "name a file that holds the token alone and that only you can read: chmod 600 FILE".to_owned()
             }
+            Self::Found { .. } => "each finding says what to do".to_owned(),
             Self::NotPassed { .. } => "docs/plans.md says how a plan is matched".to_owned(),
             Self::NotAllowed { .. } => "docs/policy.md says how rules decide".to_owned(),
             Self::Interrupted | Self::Stopped => "run the same command to start again".to_owned(),

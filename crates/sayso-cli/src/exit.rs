@@ -35,13 +35,15 @@ pub enum Exit {
     Denied = 11,
     /// A policy has a person asked about the call.
     Asks = 12,
+    /// `doctor` looked, and found something to look at.
+    Found = 13,
     /// The person left before anything was sent.
     Interrupted = 130,
 }
 
 impl Exit {
     /// Every code, in order.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Done,
         Self::Unexpected,
         Self::Usage,
@@ -55,6 +57,7 @@ impl Exit {
         Self::NotPassed,
         Self::Denied,
         Self::Asks,
+        Self::Found,
         Self::Interrupted,
     ];
 
@@ -74,6 +77,7 @@ impl Exit {
             Self::NotPassed => "a plan was run, and not every operation passed",
             Self::Denied => "the policy denies the call",
             Self::Asks => "the policy asks a person about the call",
+            Self::Found => "`doctor` found warnings or problems",
             Self::Interrupted => "interrupted; nothing was sent",
         }
     }

@@ -39,7 +39,7 @@ pub fn error(error: &CommandError, json: bool) {
         // Printed as the result, and told by the exit code.
         return;
     }
-    if matches!(error, CommandError::NotPassed { .. }) {
+    if matches!(error, CommandError::NotPassed { .. } | CommandError::Found { .. }) {
         // The result on standard output says it all; a person is told once more at the end.
         if !json {
             note(&error.to_string());

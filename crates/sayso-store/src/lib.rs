@@ -8,6 +8,8 @@ pub mod clock;
 pub mod conformance;
 pub mod limit;
 mod pending;
+pub mod examine;
+pub mod memory;
 mod postgres;
 mod sqlite;
 

@@ -30,6 +30,7 @@
 
 mod access;
 mod desk;
+pub mod doctor;
 mod ids;
 mod local_desk;
 pub mod measure;

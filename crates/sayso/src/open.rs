@@ -19,14 +19,14 @@ const DATABASE: &str = "sayso.sqlite";
 
 /// How a store is opened.
 pub struct Options {
-    place: Place,
-    clock: Option<Arc<dyn Clock>>,
+    pub(crate) place: Place,
+    pub(crate) clock: Option<Arc<dyn Clock>>,
     person: Principal,
     sweep: bool,
 }
 
 /// Where the rounds are.
-enum Place {
+pub(crate) enum Place {
     Folder(PathBuf),
     Database { url: String, polls: bool },
 }
@@ -160,10 +160,15 @@ async fn open_folder(data: PathBuf, clock: Option<Arc<dyn Clock>>, hub: &Hub) ->
     create_private_folder(&data)?;
     let clock = clock.unwrap_or_else(|| Arc::new(SystemClock));
     let options = SqliteOptions { clock, hints: Some(Arc::new(hub.clone())) };
-    let store = tokio::task::spawn_blocking(move || SqliteStore::open(&data.join(DATABASE), options))
+    let store = tokio::task::spawn_blocking(move || SqliteStore::open(&database_in(&data), options))
         .await
         .map_err(|_| Error::Unavailable("the store could not be opened".to_owned()))??;
     Ok(Arc::new(store))
+}
+
+/// The store's file in the data folder `data`.
+pub(crate) fn database_in(data: &Path) -> PathBuf {
+    data.join(DATABASE)
 }
 
 /// Creates `folder` for its owner only; one that is there already is used as it is.

@@ -1,6 +1,6 @@
 //! Ends what has expired or been abandoned. Several sweepers do no harm: every step compares before it sets.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use sayso_core::command::Command;
@@ -18,7 +18,7 @@ const SWEEP_EVERY: Duration = Duration::from_secs(1);
 /// What has been seen abandoned, and since when by this process's own monotonic clock.
 #[derive(Default)]
 pub struct Sweeper {
-    seen: HashMap<ExecutionId, (Vec<Abandoned>, Duration)>,
+    seen: BTreeMap<ExecutionId, (Vec<Abandoned>, Duration)>,
 }
 
 impl Sweeper {
@@ -47,7 +47,7 @@ impl Sweeper {
         for round in store.overdue(now, PAGE_ROWS_MAX).await? {
             end(store, Command::Expire { round }).await?;
         }
-        let mut found: HashMap<ExecutionId, Vec<Abandoned>> = HashMap::new();
+        let mut found: BTreeMap<ExecutionId, Vec<Abandoned>> = BTreeMap::new();
         for abandoned in store.abandoned(now, PAGE_ROWS_MAX).await? {
             found.entry(abandoned.execution).or_default().push(abandoned);
         }

@@ -3,6 +3,7 @@
 pub mod answer;
 pub mod bench;
 pub mod demo;
+pub mod doctor;
 pub mod gateway;
 pub mod list;
 pub mod login;
@@ -20,6 +21,7 @@ use crate::error::CommandError;
 pub async fn run(Args { place, command }: Args) -> Result<(), CommandError> {
     match command {
         Command::Demo(args) => demo::run(&place, args).await,
+        Command::Doctor(args) => doctor::run(&place, args).await,
         Command::Gateway(args) => gateway::run(&place, args).await,
         Command::Run(args) => run::run(args).await,
         Command::Policy(args) => policy::run(args),

@@ -43,11 +43,23 @@ pub struct Folder {
 
 impl Folder {
     pub fn new() -> Self {
+        Self::prepared(|_| {})
+    }
+
+    /// One whose data folder is there already, as `prepare` leaves it.
+    pub fn prepared(prepare: impl FnOnce(&std::path::Path)) -> Self {
         let dir = tempfile::tempdir().unwrap();
+        prepare(&dir.path().join("data"));
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let options = Options::at(dir.path().join("data")).person(Principal::person("local:test"));
         let sayso = runtime.block_on(Sayso::open(options)).unwrap();
         Self { dir, runtime, sayso }
+    }
+
+    /// Closes the library; the folder alone is left.
+    pub fn close(self) -> tempfile::TempDir {
+        drop(self.sayso);
+        self.dir
     }
 
     pub fn data(&self) -> PathBuf {

@@ -13,6 +13,8 @@ mod cluster;
 mod contest;
 mod credentials;
 mod database;
+mod disk;
+mod doctor;
 mod folder;
 mod forms;
 mod pages;

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -22,13 +22,21 @@ impl Server {
     }
 
     pub fn start_at(folder: &Folder, listen: &str) -> Self {
-        let mut command = folder.command(&["serve", "--listen", listen, "--json"]);
+        Self::start_as(folder.command(&["serve", "--listen", listen, "--json"]))
+    }
+
+    /// Starts `sayso serve --json` as this command has it.
+    pub fn start_as(mut command: Command) -> Self {
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
         let listening: Value = serde_json::from_str(&line).unwrap();
         let address = listening["listening"].as_str().unwrap().strip_prefix("http://").unwrap().to_owned();
         Self { child, address }
+    }
+
+    pub fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
     }
 
     pub fn stop(&mut self, signal: Signal) {

@@ -230,7 +230,8 @@ fn renew<V: View>(work: &mut Work<V>, fence: &Fence) {
 }
 
 pub(super) fn claim<V: View>(work: &mut Work<V>, id: RoundId, claim: &Claim) -> Decided<V> {
-    let claimed = move_round(work, id, |round, lease| round.claim(claim, lease))?;
+    let now = work.now;
+    let claimed = move_round(work, id, |round, lease| round.claim(claim, lease, now))?;
     renew(work, &claim.fence);
     Ok(Reply::Round(Box::new(claimed)))
 }
@@ -287,7 +288,7 @@ pub(super) fn collect<V: View>(work: &mut Work<V>, id: RoundId, key: &str, fence
     }
     let lease = work.lease(&round)?;
     let claim = Claim { fence: fence.clone(), expected: None, evidence: None };
-    let Some(claimed) = round.claim(&claim, lease)? else { return Err(Error::Corrupt("round").into()) };
+    let Some(claimed) = round.claim(&claim, lease, work.now)? else { return Err(Error::Corrupt("round").into()) };
     let content = content(work, id)?;
     let mut next = claimed;
     for step in [Round::start_delivery, Round::mark_delivered, Round::resolve] {

@@ -118,7 +118,7 @@ impl Round {
 
     /// Takes a resumable round over for delivery. A claim under the very fence that holds the round is a repeat: whoever
     /// lost the acknowledgement of theirs must not wait for themselves.
-    pub fn claim(&self, claim: &Claim, lease: Lease) -> Step {
+    pub fn claim(&self, claim: &Claim, lease: Lease, now: UnixMs) -> Step {
         let is_repeat = self.delivery == Delivery::Resumable && self.fence.as_ref() == Some(&claim.fence);
         match self.status {
             status if is_repeat && !status.is_finished() => return Ok(None),
@@ -145,7 +145,9 @@ impl Round {
             }
             (status, _) => status,
         };
-        Ok(Some(Round { fence: Some(claim.fence.clone()), ..self.moved(status) }))
+        // Evidence of an arrival is the receipt.
+        let delivered_at = if status == Status::Delivered { self.delivered_at.or(Some(now)) } else { None };
+        Ok(Some(Round { fence: Some(claim.fence.clone()), delivered_at, ..self.moved(status) }))
     }
 
     /// Whether its holder may extend the lease: by owner and token, also late, as long as nobody took over.

@@ -4,6 +4,7 @@
 mod batch;
 mod columns;
 mod connection;
+mod examine;
 mod failure;
 mod keys;
 mod load;

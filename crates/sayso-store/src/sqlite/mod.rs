@@ -1,6 +1,7 @@
 //! SQLite: one file, WAL, `synchronous=FULL`, one writer thread that commits in groups, a few readers.
 
 mod known;
+mod examine;
 mod open;
 mod reader;
 mod rows;

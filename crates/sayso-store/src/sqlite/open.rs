@@ -62,6 +62,13 @@ fn keep_private(path: &Path, found: &std::fs::Metadata) -> std::io::Result<()> {
 pub(super) fn connection(path: &Path) -> Result<Connection, Error> {
     let set_up = || {
         let mut db = Connection::open(path)?;
+        // SQLite is content with a file that it may only read, and then complains of the log.
+        if db.is_readonly("main")? {
+            return Err(rusqlite::Error::SqliteFailure(
+                rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_READONLY),
+                None,
+            ));
+        }
         // SQLite's own back-off starves the light writer of two processes; a short jittered wait does not.
         db.busy_handler(Some(wait_briefly))?;
         set_wal(&db)?;
