@@ -31,6 +31,7 @@
 mod access;
 mod desk;
 mod ids;
+pub mod kit;
 mod local_desk;
 mod open;
 mod owner;
@@ -38,6 +39,7 @@ mod people;
 pub mod plan;
 mod read;
 mod step;
+pub mod storage;
 mod sweeper;
 mod waiters;
 pub mod words;
@@ -52,7 +54,7 @@ pub use sweeper::Sweeper;
 pub use waiters::{EventFeed, Hub};
 
 pub use sayso_core::error::{Error, ErrorCode, FieldError};
-pub use sayso_core::execution::Outcome;
+pub use sayso_core::execution::{ExecutionKind, Outcome};
 pub use sayso_core::id::{ExecutionId, RoundId, TokenId};
 pub use sayso_core::json::Json;
 pub use sayso_core::principal::{Channel, Principal, PrincipalKind};

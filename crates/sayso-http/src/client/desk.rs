@@ -8,7 +8,9 @@ use sayso::wire::{
     Collected, Execution, ExecutionResult, ExpectedToken, Holding, LeaseToken, Leased, NewClaim, NewExecution, Renewed,
     Round, RoundPage, Settled, Settlement, Withdrawal,
 };
-use sayso::{Ask, ClaimOf, Claimed, Desk, ExecutionId, Fence, FenceToken, Handed, Opened, RoundId, Step, UnixMs};
+use sayso::{
+    Ask, ClaimOf, Claimed, Desk, ExecutionId, ExecutionKind, Fence, FenceToken, Handed, Opened, RoundId, Step, UnixMs,
+};
 use sayso_core::error::Error;
 use sayso_core::limits::WAIT_MS_MAX;
 use sayso_core::round::Delivery;
@@ -78,9 +80,9 @@ impl Desk for Client {
         Ok(Opened { round, fence: lease.map(|lease| lease.fence()) })
     }
 
-    async fn begin(&self) -> Result<ExecutionId, Error> {
+    async fn begin_as(&self, kind: ExecutionKind) -> Result<ExecutionId, Error> {
         self.keep_alive();
-        let new = NewExecution { owner_id: self.owner_id().to_owned() };
+        let new = NewExecution { owner_id: self.owner_id().to_owned(), kind: Some(kind) };
         // Of a record whose acknowledgement was lost nobody knows; it ends as lost when this worker leaves.
         let begun: Execution = self.inner.call(Call::send("/v1/executions", &new)?.once()).await?;
         Ok(begun.execution_id)

@@ -9,8 +9,11 @@ use sayso_core::error::Error;
 use super::unavailable;
 
 /// The schema this process knows; a file of a later one is refused, and so is every write once one appears.
-pub(super) const SCHEMA_VERSION: i64 = 1;
-const MIGRATIONS: [&str; 1] = [include_str!("../../migrations/sqlite/0001_rounds.sql")];
+pub(super) const SCHEMA_VERSION: i64 = 2;
+const MIGRATIONS: [&str; 2] = [
+    include_str!("../../migrations/sqlite/0001_rounds.sql"),
+    include_str!("../../migrations/sqlite/0002_round_details.sql"),
+];
 
 /// The busy handler gives up after about five seconds of waits of 175 µs on average.
 const BUSY_WAITS_MAX: i32 = 28_000;

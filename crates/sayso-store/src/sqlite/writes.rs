@@ -44,6 +44,10 @@ impl Chain {
                         .execute(params![round.to_bytes(), state])?;
                 }
             }
+            Write::Details { round, details } => {
+                db.prepare_cached("INSERT INTO round_details (round_id, details) VALUES (?1, ?2)")?
+                    .execute(params![round.to_bytes(), details.as_str()])?;
+            }
             Write::EraseRequestState(round) => {
                 db.prepare_cached("DELETE FROM request_states WHERE round_id = ?1")?
                     .execute(params![round.to_bytes()])?;
