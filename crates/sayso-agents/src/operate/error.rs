@@ -31,6 +31,9 @@ pub enum OperateError {
     /// The plan did not hold.
     #[error(transparent)]
     Plan(#[from] PlanError),
+    /// A question could not be asked, or came to no answer that could be handed over.
+    #[error("{0}")]
+    Round(sayso::Error),
     /// A question that is none.
     #[error("the server's elicitation cannot be read: {0}")]
     Unreadable(String),
@@ -75,6 +78,7 @@ impl OperateError {
     pub fn code(&self) -> &'static str {
         match self {
             Self::Plan(error) => error.code(),
+            Self::Round(error) => error.code().as_str(),
             Self::Unreadable(_) => ErrorCode::ManagedInputInvalid.as_str(),
             Self::NoSuchTool { .. } => ErrorCode::NotFound.as_str(),
             Self::TimedOut { .. } => ErrorCode::OperationTimeout.as_str(),

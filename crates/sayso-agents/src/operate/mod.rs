@@ -8,5 +8,6 @@ mod error;
 mod operation;
 
 pub use client::Client;
+pub(crate) use connection::{Answer, Asked, Connection, Planned};
 pub use error::OperateError;
 pub use operation::{Exchange, Operation, Reply, Report};
