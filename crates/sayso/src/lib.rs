@@ -29,6 +29,7 @@
 //! ```
 
 mod access;
+pub mod blocking;
 mod desk;
 mod ids;
 pub mod kit;

@@ -66,6 +66,65 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! The same without a runtime of one's own, by [`sayso::blocking`]:
+//!
+//! ```
+//! use std::time::Duration;
+//!
+//! use sayso::Json;
+//! use sayso::blocking::{Kit, SqliteExecutionStore};
+//! use sayso::kit::{AgentSpec, ExecutionStatus, HumanInput, ScriptedCall, StdioServer};
+//! use sayso::storage::ElicitationResponse;
+//! use sayso_agents::kit::ScriptRunner;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! # let line = |id: &str, rest: &str| format!(r#"read l; echo '{{"jsonrpc":"2.0","id":{id},{rest}}}';"#);
+//! # let hello = r#""result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}}}"#;
+//! # let asks = r#""method":"elicitation/create","params":{"message":"Where to?","requestedSchema":{"type":"object"}}"#;
+//! # let lines = [
+//! #     line("1", hello),
+//! #     "read l;".to_owned(),
+//! #     line("2", r#""result":{"tools":[{"name":"book_shipment","inputSchema":{"type":"object"}}]}"#),
+//! #     line("7", asks),
+//! #     line("3", r#""result":{"content":[{"type":"text","text":"Booked."}]}"#),
+//! #     "read l".to_owned(),
+//! # ];
+//! # let command = ["sh".to_owned(), "-c".to_owned(), lines.concat()];
+//! let shipping_server = StdioServer::new("shipping", command);
+//! let store = SqliteExecutionStore::open(folder.path().join("executions.sqlite"))?;
+//! let kit = Kit::new(&store).with_runner(ScriptRunner);
+//! let agents = kit.agents([AgentSpec { harness: "script".to_owned(), ..AgentSpec::default() }])?;
+//! let handle = agents
+//!     .first()
+//!     .ok_or("one agent")?
+//!     .submit("Ask for the delivery address, then book the shipment.")
+//!     .server(shipping_server)
+//!     .tools(["shipping:book_shipment"])
+//!     .script([ScriptedCall::new("shipping:book_shipment", Json::parse(r#"{"item":"lamp"}"#)?)])
+//!     .human_input(HumanInput::Managed)
+//!     .start()?;
+//!
+//! let pending = loop {
+//!     if let Some(pending) = handle.pending_elicitation()? {
+//!         break pending;
+//!     }
+//!     if handle.snapshot()?.lifecycle == ExecutionStatus::Finished {
+//!         return Err("it finished before it asked".into());
+//!     }
+//!     std::thread::sleep(Duration::from_millis(20));
+//! };
+//! let (key, _) = pending.requests.0.first().ok_or("a request")?;
+//! let address = Json::parse(r#"{"street":"1 Main Street","city":"Pune"}"#)?;
+//! let answer = [(key.clone(), ElicitationResponse::accept(address))];
+//! handle.respond_elicitation(pending.round_id, answer, &format!("address-{}", pending.round_id))?;
+//! let result = handle.result(Some(Duration::from_secs(30)))?;
+//! assert_eq!(result.execution.outcome.map(|outcome| outcome.status).as_deref(), Some("completed"));
+//! kit.close()?;
+//! # Ok(())
+//! # }
+//! ```
 
 mod ended;
 mod operation;

@@ -8,6 +8,9 @@ use sayso_core::json::visible;
 /// Characters of a server's own words that a sentence quotes.
 const SHOWN_CHARS_MAX: usize = 300;
 
+/// The code of an answer that was not as expected.
+pub const ANSWER_EXPECTATION_FAILED: &str = "answer_expectation_failed";
+
 /// Why an operation did not pass.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OperateError {
@@ -85,7 +88,7 @@ impl OperateError {
             Self::Start(_) | Self::Refused(_) | Self::Version(_) | Self::Ended(_) | Self::TooLong => {
                 ErrorCode::Unavailable.as_str()
             }
-            Self::AnsweredError { .. } | Self::NoError { .. } | Self::OtherText { .. } => "answer_expectation_failed",
+            Self::AnsweredError { .. } | Self::NoError { .. } | Self::OtherText { .. } => ANSWER_EXPECTATION_FAILED,
         }
     }
 }

@@ -9,5 +9,5 @@ mod operation;
 
 pub use client::Client;
 pub(crate) use connection::{Answer, Asked, Connection, Planned};
-pub use error::OperateError;
+pub use error::{ANSWER_EXPECTATION_FAILED, OperateError};
 pub use operation::{Exchange, Operation, Reply, Report};
