@@ -14,6 +14,7 @@ mod credentials;
 mod database;
 mod folder;
 mod forms;
+mod kit;
 mod pages;
 mod plans;
 mod remote;
