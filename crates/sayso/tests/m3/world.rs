@@ -300,7 +300,9 @@ impl World {
             "failure_message": record.failure_message,
         });
         let members = state.as_object_mut().expect("an object");
-        members.retain(|name, value| !value.is_null() && !(name == "operation_parameters" && *value == json!({})));
+        let says_nothing =
+            |name: &str, value: &Value| value.is_null() || (name == "operation_parameters" && *value == json!({}));
+        members.retain(|name, value| !says_nothing(name, value));
         state
     }
 }
