@@ -72,6 +72,7 @@ exec ${SAYSO} "$@"
 const SHOWN = {
   "README.md": [/"staging"/],
   "docs/http.md": [/"status": "resolved"/, /"street": "1 Main Street"/, /"code": "forbidden"/, /^event: ?resolved$/m],
+  "docs/kit.md": [/"outcome": "completed"/, /"managed_input_conflict"/],
 };
 
 const documented = await pages();

@@ -7,4 +7,5 @@
 
 pub mod gateway;
 pub mod jsonrpc;
+pub mod kit;
 pub mod operate;

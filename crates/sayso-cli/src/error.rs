@@ -189,6 +189,7 @@ fn next_step(error: &Error, id: &str) -> String {
         }
         Error::Forbidden(_) => "use a person's token, or leave --token-file out on a terminal".to_owned(),
         Error::NotFound(_) => "`sayso list --all` shows what there is; --data or --store says where".to_owned(),
+        Error::Model(_) => "nothing was started; correct what is named and try again".to_owned(),
         Error::Limit(_) => "send less".to_owned(),
         Error::Unavailable(_) => {
             "look at the folder that --data names, or the database that --store names, then try again".to_owned()

@@ -85,7 +85,7 @@ impl Exit {
     /// The code that an error of the library ends with.
     pub fn of(error: &Error) -> Self {
         match error {
-            Error::Validation { .. } | Error::Limit(_) => Self::NotValid,
+            Error::Validation { .. } | Error::Model(_) | Error::Limit(_) => Self::NotValid,
             Error::Conflict { .. } | Error::Stale => Self::Conflict,
             Error::State { .. } | Error::Recovery(_) | Error::RoundLimit(_) => Self::State,
             Error::Unauthenticated(_) | Error::Forbidden(_) => Self::Credential,

@@ -59,6 +59,7 @@ struct OperationTable {
 struct Step {
     expect: Option<Mode>,
     maybe: Option<Mode>,
+    key: Option<String>,
     message: Option<String>,
     message_is: Option<String>,
     schema: Option<Spanned<toml::Table>>,
@@ -70,6 +71,7 @@ struct Step {
     sequence: Option<Vec<Spanned<Step>>>,
     optional: Option<Vec<Spanned<Step>>>,
     one_of: Option<Vec<Spanned<Step>>>,
+    round_of: Option<Vec<Spanned<Step>>>,
 }
 
 #[derive(Clone, Copy, Deserialize)]
@@ -141,10 +143,14 @@ fn steps(steps: Vec<Spanned<Step>>) -> Result<Plan, Fault> {
     })
 }
 
+fn each(parts: Vec<Spanned<Step>>) -> Result<Vec<Plan>, Fault> {
+    parts.into_iter().map(step).collect()
+}
+
 fn step(step: Spanned<Step>) -> Result<Plan, Fault> {
     let place = step.span();
     let mut step = step.into_inner();
-    let combined = [step.sequence.take(), step.optional.take(), step.one_of.take()];
+    let combined = [step.sequence.take(), step.optional.take(), step.one_of.take(), step.round_of.take()];
     let given = combined.iter().flatten().count();
     let mode = match (step.expect, step.maybe) {
         (Some(mode), None) => Some((mode, true)),
@@ -154,22 +160,22 @@ fn step(step: Spanned<Step>) -> Result<Plan, Fault> {
     };
     match (mode, given, combined) {
         (Some((mode, is_required)), 0, _) => single(step, place, mode, is_required),
-        (None, 1, _) if step.is_more() => {
-            Err((place, "sequence, optional and one_of stand alone; matchers and answers go inside".to_owned()))
-        }
-        (None, 1, [Some(parts), _, _]) => steps(parts),
-        (None, 1, [_, Some(parts), _]) => Ok(plan::optional(steps(parts)?)),
-        (None, 1, [_, _, Some(parts)]) => {
-            Ok(plan::one_of(parts.into_iter().map(self::step).collect::<Result<Vec<_>, _>>()?))
-        }
-        _ => Err((place, "a step is one of expect, maybe, sequence, optional and one_of".to_owned())),
+        (None, 1, _) if step.is_more() => Err((
+            place,
+            "sequence, optional, one_of and round_of stand alone; matchers and answers go inside".to_owned(),
+        )),
+        (None, 1, [Some(parts), ..]) => steps(parts),
+        (None, 1, [_, Some(parts), ..]) => Ok(plan::optional(steps(parts)?)),
+        (None, 1, [_, _, Some(parts), _]) => Ok(plan::one_of(each(parts)?)),
+        (None, 1, [.., Some(parts)]) => Ok(plan::round_of(each(parts)?)),
+        _ => Err((place, "a step is one of expect, maybe, sequence, optional, one_of and round_of".to_owned())),
     }
 }
 
 impl Step {
     /// Whether there is anything that belongs to a single expectation.
     fn is_more(&self) -> bool {
-        let texts = [&self.message, &self.message_is, &self.url];
+        let texts = [&self.key, &self.message, &self.message_is, &self.url];
         texts.iter().any(|text| text.is_some())
             || self.schema.is_some()
             || self.schema_is.is_some()
@@ -203,12 +209,13 @@ fn answer(step: &mut Step, place: &Range<usize>) -> Result<Answer, Fault> {
 
 fn single(mut step: Step, place: Range<usize>, mode: Mode, is_required: bool) -> Result<Plan, Fault> {
     let answer = answer(&mut step, &place)?;
+    let key = step.key.take().unwrap_or_else(|| DEFAULT_KEY.to_owned());
     match mode {
         Mode::Form => {
             if step.url.is_some() {
                 return Err((place, "url belongs to a step that expects a URL".to_owned()));
             }
-            let mut expected = if is_required { plan::expect_form(DEFAULT_KEY) } else { plan::maybe_form(DEFAULT_KEY) };
+            let mut expected = if is_required { plan::expect_form(key) } else { plan::maybe_form(key) };
             expected = with_message(expected, &mut step, &place)?;
             expected = match (step.schema, step.schema_is) {
                 (Some(part), None) => expected.schema(json_object(part)?),
@@ -226,7 +233,7 @@ fn single(mut step: Step, place: Range<usize>, mode: Mode, is_required: bool) ->
             if step.schema.is_some() || step.schema_is.is_some() {
                 return Err((place, "a schema belongs to a step that expects a form".to_owned()));
             }
-            let mut expected = if is_required { plan::expect_url(DEFAULT_KEY) } else { plan::maybe_url(DEFAULT_KEY) };
+            let mut expected = if is_required { plan::expect_url(key) } else { plan::maybe_url(key) };
             expected = with_message(expected, &mut step, &place)?;
             if let Some(url) = step.url {
                 expected = expected.url(url);

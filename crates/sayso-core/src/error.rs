@@ -18,6 +18,8 @@ pub enum ErrorCode {
     ManagedInputRecoveryUnavailable,
     /// Stored state cannot be read; nothing was consumed.
     CorruptSuspendedState,
+    /// What was submitted cannot be run; nothing was started.
+    ModelValidation,
     /// The operation asked too often.
     ElicitationRoundLimit,
     /// The wait ended first; the round goes on.
@@ -43,6 +45,7 @@ impl ErrorCode {
         Self::ManagedInputStale,
         Self::ManagedInputRecoveryUnavailable,
         Self::CorruptSuspendedState,
+        Self::ModelValidation,
         Self::ElicitationRoundLimit,
         Self::OperationTimeout,
         Self::Unauthenticated,
@@ -61,6 +64,7 @@ impl ErrorCode {
             Self::ManagedInputStale => "managed_input_stale",
             Self::ManagedInputRecoveryUnavailable => "managed_input_recovery_unavailable",
             Self::CorruptSuspendedState => "corrupt_suspended_state",
+            Self::ModelValidation => "model_validation",
             Self::ElicitationRoundLimit => "elicitation_round_limit",
             Self::OperationTimeout => "operation_timeout",
             Self::Unauthenticated => "unauthenticated",
@@ -76,6 +80,7 @@ impl ErrorCode {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// A malformed request or answer (`ManagedInputValidationError`).
+    #[doc(alias = "ManagedInputValidationError")]
     #[error("{detail}")]
     Validation {
         /// One sentence for all of it.
@@ -84,6 +89,7 @@ pub enum Error {
         fields: Vec<FieldError>,
     },
     /// Somebody else was first, or owns it (`ManagedInputConflict`).
+    #[doc(alias = "ManagedInputConflict")]
     #[error("{detail}")]
     Conflict {
         /// What the conflict is.
@@ -92,6 +98,7 @@ pub enum Error {
         winner: Option<Answered>,
     },
     /// The round's state does not allow it (`ManagedInputStateError`).
+    #[doc(alias = "ManagedInputStateError")]
     #[error("{detail}")]
     State {
         /// What the state forbids.
@@ -105,15 +112,21 @@ pub enum Error {
     #[error("what was shown is not what is pending now; read the round again")]
     Stale,
     /// It cannot be resumed or claimed safely (`ManagedInputRecoveryError`).
+    #[doc(alias = "ManagedInputRecoveryError")]
     #[error("{0}")]
     Recovery(String),
     /// What is stored cannot be read; nothing was consumed.
     #[error("the stored {0} cannot be read; nothing was consumed")]
     Corrupt(&'static str),
+    /// What was submitted cannot be run, and nothing was started (`ModelValidationError`).
+    #[doc(alias = "ModelValidationError")]
+    #[error("{0}")]
+    Model(String),
     /// One operation asked more often than its limit allows.
     #[error("the operation reached its limit of {0} rounds")]
     RoundLimit(u32),
-    /// The wait ended before the thing waited for.
+    /// The wait ended before the thing waited for (`OperationTimeout`).
+    #[doc(alias = "OperationTimeout")]
     #[error("the wait ended; the round goes on")]
     Timeout,
     /// No usable credential.
@@ -165,6 +178,7 @@ impl Error {
             Self::Stale => ErrorCode::ManagedInputStale,
             Self::Recovery(_) => ErrorCode::ManagedInputRecoveryUnavailable,
             Self::Corrupt(_) => ErrorCode::CorruptSuspendedState,
+            Self::Model(_) => ErrorCode::ModelValidation,
             Self::RoundLimit(_) => ErrorCode::ElicitationRoundLimit,
             Self::Timeout => ErrorCode::OperationTimeout,
             Self::Unauthenticated(_) => ErrorCode::Unauthenticated,

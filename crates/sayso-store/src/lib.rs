@@ -130,6 +130,10 @@ pub trait Store: Send + Sync + 'static {
     }
     /// A page of rounds, newest first.
     async fn rounds(&self, filter: RoundFilter) -> Result<Vec<StoredRound>, Error>;
+    /// What a round's creator wanted kept beside it.
+    async fn details(&self, id: RoundId) -> Result<Option<Json>, Error>;
+    /// Until when a worker is taken to live; none where it is unknown or has left.
+    async fn lease_until(&self, owner: &str) -> Result<Option<UnixMs>, Error>;
     /// What a round was answered with.
     async fn answer(&self, id: RoundId) -> Result<Option<StoredAnswer>, Error>;
     /// An execution, with its pending rounds in order of their creation.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use sayso_core::error::Error;
+use sayso_core::execution::ExecutionKind;
 use sayso_core::id::{ExecutionId, RoundId};
 use sayso_core::round::{Evidence, Fence, FenceToken};
 use sayso_core::time::UnixMs;
@@ -64,7 +65,11 @@ pub trait Desk: Send + Sync {
     /// same round.
     async fn open(&self, ask: Ask, key: Option<String>) -> Result<Opened, Error>;
     /// Starts a record of an operation that lives in this worker, before anything is asked in it.
-    async fn begin(&self) -> Result<ExecutionId, Error>;
+    async fn begin(&self) -> Result<ExecutionId, Error> {
+        self.begin_as(ExecutionKind::Operation).await
+    }
+    /// As [`Desk::begin`], for a run of any kind.
+    async fn begin_as(&self, kind: ExecutionKind) -> Result<ExecutionId, Error>;
     /// Waits until the round's `rev` is past `after`, or `wait` is over; either way, the round as it is.
     async fn wait(&self, round: RoundId, after: u32, wait: Duration) -> Result<wire::Round, Error>;
     /// Takes a resumable round over for delivery, with a fresh token. A delivery that was started and not confirmed is

@@ -29,19 +29,22 @@
 //! ```
 
 mod access;
+pub mod blocking;
 mod desk;
 pub mod doctor;
 mod ids;
+pub mod kit;
 mod local_desk;
 pub mod measure;
 mod open;
 mod owner;
 mod people;
 pub mod plan;
-mod question;
 pub mod policy;
+mod question;
 mod read;
 mod step;
+pub mod storage;
 mod sweeper;
 mod waiters;
 pub mod words;
@@ -56,7 +59,7 @@ pub use sweeper::Sweeper;
 pub use waiters::{EventFeed, Hub};
 
 pub use sayso_core::error::{Error, ErrorCode, FieldError};
-pub use sayso_core::execution::Outcome;
+pub use sayso_core::execution::{ExecutionKind, Outcome};
 pub use sayso_core::id::{ExecutionId, RoundId, TokenId};
 pub use sayso_core::json::Json;
 pub use sayso_core::principal::{Channel, Principal, PrincipalKind};

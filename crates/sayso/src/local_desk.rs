@@ -222,13 +222,13 @@ impl Desk for LocalDesk {
         }
     }
 
-    async fn begin(&self) -> Result<ExecutionId, Error> {
+    async fn begin_as(&self, kind: ExecutionKind) -> Result<ExecutionId, Error> {
         self.check_may_collect()?;
         self.owner.keep_alive(Arc::downgrade(&self.sayso.inner));
         let now = self.sayso.store().now().await?;
         let command = Command::StartExecution {
             execution: ids::new_id(now, ExecutionId::from_parts)?,
-            kind: ExecutionKind::Operation,
+            kind,
             started_by: self.caller.clone(),
             owner: self.owner.name().to_owned(),
         };

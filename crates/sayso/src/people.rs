@@ -99,7 +99,7 @@ fn hide(stored: &Keyed<Response>) -> Keyed<Response> {
 }
 
 /// The diagnostic projection of an answer: secrets go by name, by schema and inside URLs.
-fn redact(stored: &Keyed<Response>, requests: &Keyed<wire::Request>) -> Keyed<Response> {
+pub(crate) fn redact(stored: &Keyed<Response>, requests: &Keyed<wire::Request>) -> Keyed<Response> {
     let hide = |(key, response): &(String, Response)| {
         let schema = requests.get(key).and_then(|request| request.schema.as_ref());
         let content = response.content.as_ref().map(|content| redacted(content, schema));

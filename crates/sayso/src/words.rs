@@ -1,7 +1,8 @@
 //! What an agent is told. One place for every adapter, so that "nobody answered" never sounds like "somebody refused".
 
+use sayso_core::error::Error;
 use sayso_core::id::ExecutionId;
-use sayso_core::round::Failure;
+use sayso_core::round::{Failure, Status};
 
 /// A question that could not be stored was never asked.
 pub const QUESTION_UNAVAILABLE: &str =
@@ -23,6 +24,18 @@ pub fn ended(failure: &Failure) -> String {
         _ => return format!("The question ended as {}: {}", failure.code, failure.message),
     };
     words.to_owned()
+}
+
+/// What whoever waits for a round is told in the library when it ended without an answer to hand over.
+pub fn waiter_error(failure: &Failure) -> Error {
+    match failure.code.as_str() {
+        Failure::EXPIRED => Error::Timeout,
+        Failure::RECOVERY_UNAVAILABLE => Error::Recovery(failure.message.clone()),
+        _ => {
+            let detail = format!("the round ended as {}: {}", failure.code, failure.message);
+            Error::State { detail, status: Status::Failed, failure: Some(failure.clone()) }
+        }
+    }
 }
 
 /// What an agent reads while a person still thinks. Imperative on purpose: a vague text makes agents try other ways.

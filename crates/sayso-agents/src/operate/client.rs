@@ -6,7 +6,7 @@ use std::time::Duration;
 use sayso::OperationKind;
 use sayso::plan::{PlanError, Run};
 
-use super::connection::{Answering, Connection};
+use super::connection::{Connection, Planned};
 use super::error::OperateError;
 use super::operation::{Exchange, Operation, Reply, Report};
 use crate::jsonrpc::Launch;
@@ -48,26 +48,15 @@ impl Client {
         run: &mut Run,
         exchanges: &mut Vec<Exchange>,
     ) -> Result<Reply, OperateError> {
-        let limit = self.time_limit;
-        let mut answering = Answering { server_name: &self.name, operation, run, exchanges };
         // It stays in its place all the while: whoever drops this future can still end the server.
         let connection = match &mut self.connection {
             Some(connection) => connection,
             none => none.insert(Connection::open(&*self.launch)?),
         };
-        within(limit, async {
-            if !connection.is_initialized() {
-                connection.initialize(&mut answering).await?;
-            }
-            if operation.kind == OperationKind::Tool {
-                connection.find_tool(&operation.name, &mut answering).await?;
-            }
-            Ok(())
-        })
-        .await?;
-        let (method, params) = operation.request();
-        let answer = within(limit, connection.request(method, &params, &mut answering)).await?;
-        Ok(Reply::read(&answer))
+        let mut planned = Planned::new(&self.name, operation, run);
+        let reply = exchange(connection, operation, &mut planned, self.time_limit).await;
+        exchanges.append(&mut planned.exchanges);
+        reply
     }
 
     /// Ends the server of an operation that came to no answer, and says the whole of why.
@@ -92,6 +81,27 @@ impl Client {
             connection.server.close().await;
         }
     }
+}
+
+async fn exchange(
+    connection: &mut Connection,
+    operation: &Operation,
+    planned: &mut Planned<'_>,
+    limit: Duration,
+) -> Result<Reply, OperateError> {
+    within(limit, async {
+        if !connection.is_initialized() {
+            connection.initialize(planned).await?;
+        }
+        if operation.kind == OperationKind::Tool {
+            connection.find_tool(&operation.name, planned).await?;
+        }
+        Ok(())
+    })
+    .await?;
+    let (method, params) = operation.request();
+    let answer = within(limit, connection.request(method, &params, planned, None)).await?;
+    Ok(Reply::read(&answer))
 }
 
 async fn within<T>(limit: Duration, work: impl Future<Output = Result<T, OperateError>>) -> Result<T, OperateError> {

@@ -1,5 +1,8 @@
 //! One running server, as a client speaks to it.
 
+use std::time::Duration;
+
+use async_trait::async_trait;
 use sayso::plan::{DEFAULT_KEY, Elicitation, Run};
 use sayso_core::json::ObjectView;
 use serde_json::Value;
@@ -19,7 +22,7 @@ const VERSIONS: [&str; 2] = [VERSION, "2025-06-18"];
 const PAGES_MAX: usize = 64;
 
 /// A server that runs.
-pub(super) struct Connection {
+pub(crate) struct Connection {
     pub server: Running,
     lines: LineReader<Box<dyn AsyncRead + Send + Unpin>>,
     next_id: u64,
@@ -34,12 +37,43 @@ impl std::fmt::Debug for Connection {
     }
 }
 
-/// What answers a server's questions while it is waited for, and what came of it.
-pub(super) struct Answering<'a> {
-    pub server_name: &'a str,
-    pub operation: &'a Operation,
-    pub run: &'a mut Run,
-    pub exchanges: &'a mut Vec<Exchange>,
+/// Answers what a server asks while an operation of it is waited for.
+#[async_trait]
+pub(crate) trait Answer: Send {
+    /// The server asks, under its own `id`. A failure ends the operation.
+    async fn asked(&mut self, message: &Message, id: &str) -> Asked;
+    /// The server takes back what it asked under `id`.
+    async fn withdrawn(&mut self, _id: &str) {}
+    /// Returns once there is a line for a question that was not answered at once. Nothing is lost where it is dropped.
+    async fn ready(&mut self) -> Asked {
+        std::future::pending().await
+    }
+    /// Whether somebody is asked, so that the server's time stands still.
+    fn is_waiting(&self) -> bool {
+        false
+    }
+}
+
+/// What there is to say to the server, and why the operation cannot go on.
+#[derive(Default)]
+pub(crate) struct Asked {
+    pub line: Option<String>,
+    pub failure: Option<OperateError>,
+}
+
+/// What answers a server's questions by a plan, and what came of it.
+pub(crate) struct Planned<'a> {
+    server_name: &'a str,
+    operation: &'a Operation,
+    run: &'a mut Run,
+    pub exchanges: Vec<Exchange>,
+}
+
+impl<'a> Planned<'a> {
+    /// Follows `run` during an operation of the server.
+    pub fn new(server_name: &'a str, operation: &'a Operation, run: &'a mut Run) -> Self {
+        Self { server_name, operation, run, exchanges: Vec::new() }
+    }
 }
 
 impl Connection {
@@ -49,12 +83,12 @@ impl Connection {
     }
 
     /// Declares forms and URLs, as a client of a person would.
-    pub async fn initialize(&mut self, answering: &mut Answering<'_>) -> Result<(), OperateError> {
+    pub async fn initialize(&mut self, answering: &mut dyn Answer) -> Result<(), OperateError> {
         let params = format!(
             r#"{{"protocolVersion":"{VERSION}","capabilities":{{"elicitation":{{"form":{{}},"url":{{}}}}}},"clientInfo":{{"name":"sayso","version":"{}"}}}}"#,
             env!("CARGO_PKG_VERSION")
         );
-        let answer = self.request("initialize", &params, answering).await?;
+        let answer = self.request("initialize", &params, answering, None).await?;
         let Some(result) = answer.member("result") else {
             return Err(OperateError::Refused(Reply::read(&answer).text));
         };
@@ -75,7 +109,7 @@ impl Connection {
 
     /// Whether the server lists the tool. A list that lacks it is read once more: some add tools once they know what the
     /// client can do.
-    pub async fn find_tool(&mut self, name: &str, answering: &mut Answering<'_>) -> Result<(), OperateError> {
+    pub async fn find_tool(&mut self, name: &str, answering: &mut dyn Answer) -> Result<(), OperateError> {
         for _ in 0..2 {
             if self.tools.iter().any(|known| known == name) {
                 return Ok(());
@@ -88,10 +122,10 @@ impl Connection {
         }
     }
 
-    async fn list_tools(&mut self, answering: &mut Answering<'_>) -> Result<Vec<String>, OperateError> {
+    async fn list_tools(&mut self, answering: &mut dyn Answer) -> Result<Vec<String>, OperateError> {
         let (mut names, mut params) = (Vec::new(), "{}".to_owned());
         for _ in 0..PAGES_MAX {
-            let answer = self.request("tools/list", &params, answering).await?;
+            let answer = self.request("tools/list", &params, answering, None).await?;
             let Some(result) = answer.member("result") else { break };
             let page = member(result, "tools");
             let tools = page.as_ref().and_then(Value::as_array).into_iter().flatten();
@@ -103,18 +137,20 @@ impl Connection {
         Ok(names)
     }
 
-    /// Sends a request and reads until its answer, answering the server's own requests meanwhile.
+    /// Sends a request and reads until its answer, answering the server's own requests meanwhile. The server has `limit`
+    /// for each stretch in which nobody is asked.
     pub async fn request(
         &mut self,
         method: &str,
         params: &str,
-        answering: &mut Answering<'_>,
+        answering: &mut dyn Answer,
+        limit: Option<Duration>,
     ) -> Result<Message, OperateError> {
         let own_id = self.next_id.to_string();
         self.next_id += 1;
         self.server.send(jsonrpc::request(&own_id, method, params)).await;
         loop {
-            let line = match self.lines.next().await {
+            let line = match self.next_line(answering, limit).await? {
                 Line::Text(line) => line,
                 Line::TooLong => return Err(OperateError::TooLong),
                 // How it ended is known once its process was waited for.
@@ -124,10 +160,18 @@ impl Connection {
             let Ok(message) = Message::parse(&line) else { continue };
             match &message.kind {
                 Kind::Response { id } if *id == own_id => return Ok(message),
+                Kind::Notification { method } if method == "notifications/cancelled" => {
+                    if let Some(id) = message.param("requestId") {
+                        answering.withdrawn(id).await;
+                    }
+                }
                 Kind::Response { .. } | Kind::Notification { .. } => {}
                 Kind::Request { id, method } => match method.as_str() {
                     "ping" => self.server.send(jsonrpc::result(id, "{}")).await,
-                    "elicitation/create" => self.asked(&message, id, answering).await?,
+                    "elicitation/create" => {
+                        let asked = answering.asked(&message, id).await;
+                        say(&self.server, asked).await?;
+                    }
                     _ => {
                         let words = "this client takes elicitations only";
                         self.server.send(jsonrpc::error(id, METHOD_NOT_FOUND, words, None)).await;
@@ -137,30 +181,57 @@ impl Connection {
         }
     }
 
-    async fn asked(&self, message: &Message, id: &str, answering: &mut Answering<'_>) -> Result<(), OperateError> {
+    /// The server's next line; what becomes ready to be said meanwhile is said.
+    async fn next_line(&mut self, answering: &mut dyn Answer, limit: Option<Duration>) -> Result<Line, OperateError> {
+        // One read from its beginning to its end: given up half-way it would lose what it has read.
+        let mut next = std::pin::pin!(self.lines.next());
+        loop {
+            let limit = limit.filter(|_| !answering.is_waiting());
+            let asked = tokio::select! {
+                line = &mut next => return Ok(line),
+                asked = answering.ready() => asked,
+                () = tokio::time::sleep(limit.unwrap_or_default()), if limit.is_some() => {
+                    return Err(OperateError::TimedOut { limit: limit.unwrap_or_default(), expected: None });
+                }
+            };
+            say(&self.server, asked).await?;
+        }
+    }
+}
+
+/// Says what there is to say, and fails where that is the end.
+async fn say(server: &Running, asked: Asked) -> Result<(), OperateError> {
+    if let Some(line) = asked.line {
+        server.send(line).await;
+    }
+    asked.failure.map_or(Ok(()), Err)
+}
+
+#[async_trait]
+impl Answer for Planned<'_> {
+    async fn asked(&mut self, message: &Message, id: &str) -> Asked {
         let request = match read_elicitation(message) {
             Ok(request) => request,
             Err(words) => {
-                self.server.send(jsonrpc::error(id, INVALID_PARAMS, &words, None)).await;
-                return Err(OperateError::Unreadable(words));
+                let line = Some(jsonrpc::error(id, INVALID_PARAMS, &words, None));
+                return Asked { line, failure: Some(OperateError::Unreadable(words)) };
             }
         };
-        let Operation { kind, name, .. } = answering.operation;
+        let Operation { kind, name, .. } = self.operation;
         let asked = Elicitation {
             key: DEFAULT_KEY.to_owned(),
             request,
-            server: Some(answering.server_name.to_owned()),
+            server: Some(self.server_name.to_owned()),
             operation: Some((*kind, name.clone())),
         };
-        let answered = answering.run.answer(std::slice::from_ref(&asked));
+        let answered = self.run.answer(std::slice::from_ref(&asked));
         let answer = answered.as_ref().ok().and_then(|answers| answers.get(DEFAULT_KEY)).cloned();
         let line = match &answered {
             Ok(_) => jsonrpc::result(id, &elicit_result(answer.as_ref())),
             Err(_) => jsonrpc::error(id, INTERNAL_ERROR, "the plan has no answer to this", None),
         };
-        answering.exchanges.push(Exchange { asked, answer });
-        self.server.send(line).await;
-        answered.map(drop).map_err(OperateError::Plan)
+        self.exchanges.push(Exchange { asked, answer });
+        Asked { line: Some(line), failure: answered.err().map(OperateError::Plan) }
     }
 }
 

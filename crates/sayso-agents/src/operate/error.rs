@@ -8,6 +8,9 @@ use sayso_core::json::visible;
 /// Characters of a server's own words that a sentence quotes.
 const SHOWN_CHARS_MAX: usize = 300;
 
+/// The code of an answer that was not as expected.
+pub const ANSWER_EXPECTATION_FAILED: &str = "answer_expectation_failed";
+
 /// Why an operation did not pass.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OperateError {
@@ -31,6 +34,9 @@ pub enum OperateError {
     /// The plan did not hold.
     #[error(transparent)]
     Plan(#[from] PlanError),
+    /// A question could not be asked, or came to no answer that could be handed over.
+    #[error("{0}")]
+    Round(sayso::Error),
     /// A question that is none.
     #[error("the server's elicitation cannot be read: {0}")]
     Unreadable(String),
@@ -75,13 +81,14 @@ impl OperateError {
     pub fn code(&self) -> &'static str {
         match self {
             Self::Plan(error) => error.code(),
+            Self::Round(error) => error.code().as_str(),
             Self::Unreadable(_) => ErrorCode::ManagedInputInvalid.as_str(),
             Self::NoSuchTool { .. } => ErrorCode::NotFound.as_str(),
             Self::TimedOut { .. } => ErrorCode::OperationTimeout.as_str(),
             Self::Start(_) | Self::Refused(_) | Self::Version(_) | Self::Ended(_) | Self::TooLong => {
                 ErrorCode::Unavailable.as_str()
             }
-            Self::AnsweredError { .. } | Self::NoError { .. } | Self::OtherText { .. } => "answer_expectation_failed",
+            Self::AnsweredError { .. } | Self::NoError { .. } | Self::OtherText { .. } => ANSWER_EXPECTATION_FAILED,
         }
     }
 }

@@ -8,5 +8,6 @@ mod error;
 mod operation;
 
 pub use client::Client;
-pub use error::OperateError;
+pub(crate) use connection::{Answer, Asked, Connection, Planned};
+pub use error::{ANSWER_EXPECTATION_FAILED, OperateError};
 pub use operation::{Exchange, Operation, Reply, Report};

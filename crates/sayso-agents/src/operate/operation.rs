@@ -29,7 +29,7 @@ impl Operation {
     }
 
     /// MCP's method for it, and its parameters as JSON text.
-    pub(super) fn request(&self) -> (&'static str, String) {
+    pub(crate) fn request(&self) -> (&'static str, String) {
         let name = Json::from_text(&self.name);
         let arguments = self.arguments.as_ref().map_or("{}", Json::as_str);
         match self.kind {
@@ -67,7 +67,7 @@ pub struct Reply {
 }
 
 impl Reply {
-    pub(super) fn read(answer: &Message) -> Self {
+    pub(crate) fn read(answer: &Message) -> Self {
         let member = |name: &str| answer.member(name).and_then(|text| serde_json::from_str::<Value>(text).ok());
         if let Some(error) = member("error") {
             let words = error.get("message").and_then(Value::as_str).unwrap_or("an error without a message");

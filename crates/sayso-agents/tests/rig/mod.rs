@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use sayso::{
-    Answer, Channel, Claimed, Desk, Error, ExecutionId, Fence, Handed, Json, LocalDesk, Opened, Options, People,
-    Principal, Response, RoundFilter, RoundId, Sayso, Status, Step, wire,
+    Answer, Channel, Claimed, Desk, Error, ExecutionId, ExecutionKind, Fence, Handed, Json, LocalDesk, Opened, Options,
+    People, Principal, Response, RoundFilter, RoundId, Sayso, Status, Step, wire,
 };
 use sayso_agents::gateway::{self, GatewayOptions, GatewayReport, Hold, Launch, Launched, Replay};
 use serde_json::{Value, json};
@@ -140,9 +140,9 @@ impl Desk for Troubled {
         let round = self.sayso.people().answer(opened.round.round_id, answer, "key").await?;
         Ok(Opened { round, ..opened })
     }
-    async fn begin(&self) -> Result<ExecutionId, Error> {
+    async fn begin_as(&self, kind: ExecutionKind) -> Result<ExecutionId, Error> {
         self.check()?;
-        self.desk.begin().await
+        self.desk.begin_as(kind).await
     }
     async fn wait(&self, round: RoundId, after: u32, wait: Duration) -> Result<wire::Round, Error> {
         self.desk.wait(round, after, wait).await

@@ -59,6 +59,33 @@ fn a_whole_file_is_read() {
 }
 
 #[test]
+fn a_round_of_several_requests_is_read_with_a_key_for_each() {
+    use sayso::Request;
+    use sayso::plan::Elicitation;
+    let step = "round_of = [
+        { expect = \"form\", key = \"address\", accept = { city = \"Pune\" } },
+        { expect = \"url\", key = \"terms\", accept = true },
+    ]";
+    let file = read(&format!("{SERVER}[[operation]]\ntool = \"t\"\n[[operation.plan]]\n{step}\n")).unwrap();
+    let [(_, run)] = file.operations.as_slice() else { panic!("one operation") };
+    let schema = Json::parse(r#"{"type":"object","properties":{"city":{"type":"string"}}}"#).unwrap();
+    let url = Request {
+        message: Some("Read this".to_owned()),
+        url: Some("https://example.com/terms".to_owned()),
+        ..Request::empty(sayso::wire::RequestKind::Url)
+    };
+    let asked = [Elicitation::new("terms", url), Elicitation::new("address", Request::form("Where to?", schema))];
+    let mut run = run.clone();
+    let answers = run.answer(&asked).unwrap();
+    assert!(answers.get("terms").is_some_and(|response| response.content.is_none()));
+    assert_eq!(
+        answers.get("address").and_then(|response| response.content.clone()).unwrap().as_str(),
+        r#"{"city":"Pune"}"#
+    );
+    run.finish().unwrap();
+}
+
+#[test]
 fn what_is_unknown_or_contradicts_itself_is_refused_with_its_line() {
     for (error, words) in [
         (read("[server]\ncommand = []\n").unwrap_err(), "line 2: command names"),
@@ -82,11 +109,21 @@ fn what_is_unknown_or_contradicts_itself_is_refused_with_its_line() {
             "line 5: a step has message",
         ),
         (refused_step("cancel = true"), "line 5: a step is one of"),
-        (refused_step("optional = []\ncancel = true"), "line 5: sequence, optional and one_of stand alone"),
+        (refused_step("optional = []\ncancel = true"), "line 5: sequence, optional, one_of and round_of stand alone"),
         (refused_step("one_of = [{ expect = \"form\", accept = {}, url = \"x:y\" }]"), "line 6: url belongs"),
         (
             refused_step("one_of = [{ expect = \"form\", accept = {} }]"),
             "line 3: the plan is not valid: one_of takes at least 2",
+        ),
+        (
+            refused_step("round_of = [{ expect = \"form\", accept = {} }]"),
+            "line 3: the plan is not valid: round_of takes",
+        ),
+        (
+            refused_step(
+                "round_of = [{ expect = \"form\", accept = {} }, { expect = \"form\", key = \"b\", accept = {} }]\nkey = \"c\"",
+            ),
+            "line 5: sequence, optional, one_of and round_of stand alone",
         ),
     ] {
         assert!(error.contains(words), "{words}\n{error}");

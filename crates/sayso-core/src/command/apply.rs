@@ -26,6 +26,9 @@ pub fn apply<V: View>(view: &V, command: &Command, now: UnixMs) -> Result<Applie
     let mut work = Work { view, now, writes: Vec::new() };
     let reply = match command {
         Command::CreateRound(new) => rounds::create(&mut work, new),
+        Command::CreateRecord { new, index, details } => {
+            rounds::create_record(&mut work, new, *index, details.as_ref())
+        }
         Command::Submit { round, submission, verdicts, submitted, effective } => {
             rounds::submit(&mut work, *round, submission, verdicts, (submitted, effective))
         }

@@ -84,6 +84,13 @@ pub enum Write {
         /// The asker's opaque state.
         request_state: Option<String>,
     },
+    /// What its creator wants kept beside a new round, once.
+    Details {
+        /// The round.
+        round: RoundId,
+        /// The creator's own facts.
+        details: Json,
+    },
     /// Forgets the opaque state of a finished round.
     EraseRequestState(RoundId),
     /// What was answered, once.
@@ -132,6 +139,7 @@ impl std::fmt::Debug for Write {
         match self {
             Self::Round(round) => f.debug_tuple("Round").field(round).finish(),
             Self::Requests { round, .. } => f.debug_tuple("Requests").field(round).finish_non_exhaustive(),
+            Self::Details { round, .. } => f.debug_tuple("Details").field(round).finish_non_exhaustive(),
             Self::EraseRequestState(round) => f.debug_tuple("EraseRequestState").field(round).finish(),
             Self::Answer { round, .. } => f.debug_tuple("Answer").field(round).finish_non_exhaustive(),
             Self::Creation { round, .. } => f.debug_tuple("Creation").field(round).finish_non_exhaustive(),

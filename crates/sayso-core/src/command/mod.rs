@@ -157,6 +157,16 @@ impl Token {
 pub enum Command {
     /// Stores a question (`create_round`).
     CreateRound(Box<NewRound>),
+    /// Stores a question whose place in its operation its caller chose, with what the caller wants kept beside it. The
+    /// execution is the one of that id, begun where there is none.
+    CreateRecord {
+        /// The question. It is repeated under its `creation`, which names its id.
+        new: Box<NewRound>,
+        /// From 0, within its operation, and past every earlier one.
+        index: u32,
+        /// The caller's own facts, kept as written.
+        details: Option<Json>,
+    },
     /// Accepts an answer (`submit_responses`): the only door through which one enters.
     Submit {
         /// The round.

@@ -6,24 +6,83 @@ use super::{NewRound, Operation, Reply, RoundExecution, Verdict, View, Write};
 use crate::error::Error;
 use crate::event::EventBody;
 use crate::execution::Execution;
-use crate::id::RoundId;
+use crate::id::{ExecutionId, RoundId};
 use crate::json::Json;
 use crate::limits;
 use crate::principal::Channel;
 use crate::round::{Claim, Delivery, FailureRequest, Fence, FenceToken, Lease, Round, Status, Submission};
 
 pub(super) fn create<V: View>(work: &mut Work<V>, new: &NewRound) -> Decided<V> {
-    if let Some(creation) = &new.creation
-        && let Some((id, fingerprint)) = work.view.creation(&new.asked_by, &creation.key).map_err(Stop::Read)?
-    {
-        if fingerprint != creation.fingerprint {
-            return Err(Error::conflict("the idempotency key was used for another round").into());
-        }
-        return Ok(Reply::Created { round: Box::new(work.round(id)?), is_new: false });
+    if let Some(found) = created_before(work, new, "the idempotency key was used for another round")? {
+        return Ok(found);
     }
     check_new(new, work)?;
-    let (mut execution, is_new_execution) = execution_of(work, new)?;
-    let index = if is_new_execution { 0 } else { next_index(work, new, &execution)? };
+    let (execution, is_new_execution) = execution_of(work, new)?;
+    let last = if is_new_execution { None } else { asked_so_far(work, new, &execution)? };
+    let index = last.map_or(0, |last| last.saturating_add(1));
+    if index >= new.limit {
+        return Err(Error::RoundLimit(new.limit).into());
+    }
+    store(work, new, execution, is_new_execution, index)
+}
+
+/// As [`create`], at a place that the caller chose.
+pub(super) fn create_record<V: View>(
+    work: &mut Work<V>,
+    new: &NewRound,
+    index: u32,
+    details: Option<&Json>,
+) -> Decided<V> {
+    const OTHER_DATA: &str = "the round is stored already, with other data";
+    if let Some(found) = created_before(work, new, OTHER_DATA)? {
+        return Ok(found);
+    }
+    if work.view.round(new.id).map_err(Stop::Read)?.is_some() {
+        return Err(Error::conflict(OTHER_DATA).into());
+    }
+    check_new(new, work)?;
+    if index >= new.limit {
+        return Err(Error::field("/round_index", format!("must be less than the limit of {} rounds", new.limit)).into());
+    }
+    let (execution, is_new_execution) = match &new.execution {
+        RoundExecution::New { id, .. } if work.view.execution(*id).map_err(Stop::Read)?.is_some() => {
+            (running_execution(work, *id, new)?, false)
+        }
+        _ => execution_of(work, new)?,
+    };
+    if asked_so_far(work, new, &execution)?.is_some_and(|last| index <= last) {
+        return Err(Error::conflict("the operation has a round of this index or a later one already").into());
+    }
+    let reply = store(work, new, execution, is_new_execution, index)?;
+    if let Some(details) = details {
+        work.writes.push(Write::Details { round: new.id, details: details.clone() });
+    }
+    Ok(reply)
+}
+
+/// The round that this creation stored before; a conflict where it was another's.
+fn created_before<V: View>(
+    work: &Work<V>,
+    new: &NewRound,
+    other_data: &'static str,
+) -> Result<Option<Reply>, Stop<V::Error>> {
+    let Some(creation) = &new.creation else { return Ok(None) };
+    let found = work.view.creation(&new.asked_by, &creation.key).map_err(Stop::Read)?;
+    let Some((id, fingerprint)) = found else { return Ok(None) };
+    if fingerprint != creation.fingerprint {
+        return Err(Error::conflict(other_data).into());
+    }
+    Ok(Some(Reply::Created { round: Box::new(work.round(id)?), is_new: false }))
+}
+
+/// Writes a new round and what comes with it.
+fn store<V: View>(
+    work: &mut Work<V>,
+    new: &NewRound,
+    mut execution: Execution,
+    is_new_execution: bool,
+    index: u32,
+) -> Decided<V> {
     if new.has_approval {
         execution.pending_approvals = execution.pending_approvals.saturating_add(1);
     } else {
@@ -69,16 +128,7 @@ fn check_new<V: View>(new: &NewRound, work: &Work<V>) -> Result<(), Error> {
 
 fn execution_of<V: View>(work: &Work<V>, new: &NewRound) -> Result<(Execution, bool), Stop<V::Error>> {
     match &new.execution {
-        RoundExecution::Existing(id) => {
-            let execution = work.execution(*id)?;
-            if execution.started_by != new.asked_by {
-                return Err(Error::NotFound("execution").into());
-            }
-            if execution.outcome.is_some() {
-                return Err(Error::conflict("the execution has finished and asks nothing more").into());
-            }
-            Ok((execution, false))
-        }
+        RoundExecution::Existing(id) => Ok((running_execution(work, *id, new)?, false)),
         RoundExecution::New { id, kind, ends_with_round } => {
             let owner = new.fence.as_ref().map(|fence| fence.owner.clone());
             let execution = executions::record(work.now, *id, *kind, &new.asked_by);
@@ -97,21 +147,28 @@ fn take_to_live<V: View>(work: &mut Work<V>, owner: &str) -> Result<(), Stop<V::
     Ok(())
 }
 
-fn next_index<V: View>(work: &Work<V>, new: &NewRound, execution: &Execution) -> Result<u32, Stop<V::Error>> {
+/// An execution of the same asker's that may still ask.
+fn running_execution<V: View>(work: &Work<V>, id: ExecutionId, new: &NewRound) -> Result<Execution, Stop<V::Error>> {
+    let execution = work.execution(id)?;
+    if execution.started_by != new.asked_by {
+        return Err(Error::NotFound("execution").into());
+    }
+    if execution.outcome.is_some() {
+        return Err(Error::conflict("the execution has finished and asks nothing more").into());
+    }
+    Ok(execution)
+}
+
+/// The index of the operation's last round; none before its first.
+fn asked_so_far<V: View>(work: &Work<V>, new: &NewRound, execution: &Execution) -> Result<Option<u32>, Stop<V::Error>> {
     let asked = work.view.operation(execution.id, &new.logical_operation_id).map_err(Stop::Read)?;
-    let index = match asked {
-        None => 0,
-        Some(Operation { last_index, server, operation_kind, operation_name }) => {
-            let same =
-                (&server, operation_kind, &operation_name) == (&new.server, new.operation_kind, &new.operation_name);
-            if !same {
-                let message = "belongs to another server or operation";
-                return Err(Error::field("/logical_operation_id", message).into());
-            }
-            last_index.saturating_add(1)
-        }
-    };
-    if index >= new.limit { Err(Error::RoundLimit(new.limit).into()) } else { Ok(index) }
+    let Some(Operation { last_index, server, operation_kind, operation_name }) = asked else { return Ok(None) };
+    let same = (&server, operation_kind, &operation_name) == (&new.server, new.operation_kind, &new.operation_name);
+    if !same {
+        let message = "belongs to another server or operation";
+        return Err(Error::field("/logical_operation_id", message).into());
+    }
+    Ok(Some(last_index))
 }
 
 fn first_state<V: View>(work: &Work<V>, new: &NewRound, execution: &Execution, index: u32) -> Round {

@@ -100,6 +100,7 @@ impl Problem {
             ErrorCode::ManagedInputStale => Error::Stale,
             ErrorCode::ManagedInputRecoveryUnavailable => Error::Recovery(detail),
             ErrorCode::CorruptSuspendedState => Error::Corrupt("record"),
+            ErrorCode::ModelValidation => Error::Model(detail),
             ErrorCode::ElicitationRoundLimit => {
                 let digits = detail.split(|c: char| !c.is_ascii_digit()).find_map(|digits| digits.parse().ok());
                 Error::RoundLimit(digits.unwrap_or(limits::ROUND_LIMIT_DEFAULT))
@@ -125,6 +126,7 @@ fn described(code: ErrorCode) -> (u16, &'static str) {
         ErrorCode::ManagedInputStale => (409, "What was shown is not what is pending"),
         ErrorCode::ManagedInputRecoveryUnavailable => (410, "It cannot be resumed"),
         ErrorCode::CorruptSuspendedState => (500, "Stored state cannot be read"),
+        ErrorCode::ModelValidation => (422, "It cannot be run as submitted"),
         ErrorCode::ElicitationRoundLimit => (409, "The operation asked too often"),
         ErrorCode::OperationTimeout => (408, "The wait ended first"),
         ErrorCode::Unauthenticated => (401, "A credential is needed"),
@@ -161,6 +163,7 @@ mod tests {
             },
             Error::Stale,
             Error::Recovery("without evidence it is not repeated".to_owned()),
+            Error::Model("there is no server shipping".to_owned()),
             Error::RoundLimit(7),
             Error::Timeout,
             Error::NotFound("execution"),

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{NewRound, Round};
+use crate::execution::ExecutionKind;
 use crate::round::{self, Fence, FenceToken};
 use crate::time::UnixMs;
 
@@ -162,6 +163,9 @@ pub struct Renewed {
 pub struct NewExecution {
     /// The worker.
     pub owner_id: String,
+    /// What kind of run it is; `operation` unless said otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<ExecutionKind>,
 }
 
 /// `POST /v1/rounds/{id}/fail`: by its holder, or without one by whoever asked a resumable question.

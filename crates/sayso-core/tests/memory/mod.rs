@@ -53,6 +53,8 @@ impl Memory {
                     self.request_states.insert(round, state);
                 }
             }
+            // Kept beside the rules: nothing is decided by it.
+            Write::Details { .. } => {}
             Write::EraseRequestState(round) => drop(self.request_states.remove(&round)),
             Write::Answer { round, submitted, effective } => {
                 assert!(self.answers.insert(round, (submitted, effective)).is_none(), "one answer wins");

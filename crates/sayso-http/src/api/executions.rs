@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::http::{StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use sayso::wire::NewExecution;
-use sayso::{Desk, ExecutionFilter, ExecutionId, People};
+use sayso::{Desk, ExecutionFilter, ExecutionId, ExecutionKind, People};
 use sayso_core::error::Error;
 
 use super::json;
@@ -31,7 +31,7 @@ async fn start(
     Strict(new): Strict<NewExecution>,
 ) -> Result<Response, Refusal> {
     let worker = caller.worker(&app, Some(&new.owner_id))?;
-    let id = worker.begin().await?;
+    let id = worker.begin_as(new.kind.unwrap_or(ExecutionKind::Operation)).await?;
     let place = [(header::LOCATION, format!("/v1/executions/{id}"))];
     Ok((StatusCode::CREATED, place, json(&worker.execution(id).await?)).into_response())
 }

@@ -36,12 +36,12 @@ impl Client {
     /// Gives the lease back; it is not renewed again.
     pub(super) async fn release(&self) -> Result<(), Error> {
         self.inner.beating.store(false, Ordering::SeqCst);
-        self.inner.call(Call::post(format!("/v1/workers/{}/release", self.owner_id()))).await
+        self.inner.link.call(Call::post(format!("/v1/workers/{}/release", self.owner_id()))).await
     }
 }
 
 impl Inner {
     async fn renew(&self) -> Result<Renewed, Error> {
-        self.call(Call::post(format!("/v1/workers/{}/renew", self.worker.owner_id))).await
+        self.link.call(Call::post(format!("/v1/workers/{}/renew", self.worker.owner_id))).await
     }
 }

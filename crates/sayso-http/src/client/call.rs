@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::Inner;
+use super::Link;
 use super::connections::Lost;
 
 /// The first pause before a repeat; each further one is twice as long.
@@ -72,7 +72,7 @@ impl Call {
     }
 }
 
-impl Inner {
+impl Link {
     /// Sends the call until there is an answer, within its time.
     pub(super) async fn call<T: DeserializeOwned>(&self, call: Call) -> Result<T, Error> {
         let until = Instant::now() + call.repeat_for.unwrap_or(self.repeat_for);

@@ -8,7 +8,9 @@ use sayso::wire::{
     Collected, Execution, ExecutionResult, ExpectedToken, Holding, LeaseToken, Leased, NewClaim, NewExecution, Renewed,
     Round, RoundPage, Settled, Settlement, Withdrawal,
 };
-use sayso::{Ask, ClaimOf, Claimed, Desk, ExecutionId, Fence, FenceToken, Handed, Opened, RoundId, Step, UnixMs};
+use sayso::{
+    Ask, ClaimOf, Claimed, Desk, ExecutionId, ExecutionKind, Fence, FenceToken, Handed, Opened, RoundId, Step, UnixMs,
+};
 use sayso_core::error::Error;
 use sayso_core::limits::WAIT_MS_MAX;
 use sayso_core::round::Delivery;
@@ -31,7 +33,7 @@ fn new_key() -> Result<String, Error> {
 
 impl Client {
     async fn step<T: DeserializeOwned>(&self, round: RoundId, verb: &str, body: &impl Serialize) -> Result<T, Error> {
-        self.inner.call(Call::send(format!("/v1/rounds/{round}/{verb}"), body)?).await
+        self.inner.link.call(Call::send(format!("/v1/rounds/{round}/{verb}"), body)?).await
     }
 
     /// Long-polls until `is_over` or the wait is. A server that stops ends its polls early: they are begun again, also
@@ -44,7 +46,7 @@ impl Client {
     ) -> Result<T, Error> {
         let wait = wait.min(Duration::from_millis(WAIT_MS_MAX));
         let begun = Instant::now();
-        let (until, away_until) = (begun + wait, begun + wait.max(self.inner.repeat_for));
+        let (until, away_until) = (begun + wait, begun + wait.max(self.inner.link.repeat_for));
         let mut away = PAUSE_MIN;
         loop {
             let outcome = poll(until.saturating_duration_since(Instant::now())).await;
@@ -69,20 +71,20 @@ impl Desk for Client {
         // A lost acknowledgement must not ask a person twice.
         let key = key.map_or_else(new_key, Ok)?;
         if ask.delivery != Some(Delivery::Live) {
-            let round = self.inner.call(Call::send("/v1/rounds", &ask)?.key(key)).await?;
+            let round = self.inner.link.call(Call::send("/v1/rounds", &ask)?.key(key)).await?;
             return Ok(Opened { round, fence: None });
         }
         ask.owner_id = Some(self.owner_id().to_owned());
         self.keep_alive();
-        let Leased { round, lease } = self.inner.call(Call::send("/v1/rounds", &ask)?.key(key)).await?;
+        let Leased { round, lease } = self.inner.link.call(Call::send("/v1/rounds", &ask)?.key(key)).await?;
         Ok(Opened { round, fence: lease.map(|lease| lease.fence()) })
     }
 
-    async fn begin(&self) -> Result<ExecutionId, Error> {
+    async fn begin_as(&self, kind: ExecutionKind) -> Result<ExecutionId, Error> {
         self.keep_alive();
-        let new = NewExecution { owner_id: self.owner_id().to_owned() };
+        let new = NewExecution { owner_id: self.owner_id().to_owned(), kind: Some(kind) };
         // Of a record whose acknowledgement was lost nobody knows; it ends as lost when this worker leaves.
-        let begun: Execution = self.inner.call(Call::send("/v1/executions", &new)?.once()).await?;
+        let begun: Execution = self.inner.link.call(Call::send("/v1/executions", &new)?.once()).await?;
         Ok(begun.execution_id)
     }
 
@@ -95,7 +97,7 @@ impl Desk for Client {
             evidence: claim.evidence.map(Into::into),
         };
         let call = Call::send(format!("/v1/rounds/{round}/claim"), &new)?.key(key);
-        let Leased { round, lease } = self.inner.call(call).await?;
+        let Leased { round, lease } = self.inner.link.call(call).await?;
         let lease = lease.ok_or_else(|| Error::Unavailable("the server's answer has no lease".to_owned()))?;
         Ok(Claimed { round, fence: lease.fence() })
     }
@@ -108,7 +110,7 @@ impl Desk for Client {
     async fn wait(&self, round: RoundId, after: u32, wait: Duration) -> Result<Round, Error> {
         let poll = |left: Duration| {
             let path = format!("/v1/rounds/{round}?wait={}ms&after={after}", left.as_millis());
-            self.inner.call::<Round>(Call::get(path).held(left))
+            self.inner.link.call::<Round>(Call::get(path).held(left))
         };
         self.poll(wait, poll, |outcome| !matches!(outcome, Ok(found) if found.rev <= after)).await
     }
@@ -121,7 +123,7 @@ impl Desk for Client {
 
     async fn late(&self, prefix: &str) -> Result<Vec<Round>, Error> {
         let query = form_urlencoded::Serializer::new(String::new()).append_pair("late", prefix).finish();
-        let page: RoundPage = self.inner.call(Call::get(format!("/v1/rounds?{query}"))).await?;
+        let page: RoundPage = self.inner.link.call(Call::get(format!("/v1/rounds?{query}"))).await?;
         Ok(page.rounds)
     }
 
@@ -132,13 +134,13 @@ impl Desk for Client {
 
     async fn settle(&self, steps: Vec<Step>) -> Result<(), Error> {
         let settlement = Settlement { steps: steps.iter().map(Into::into).collect() };
-        self.inner.call::<Settled>(Call::send("/v1/settle", &settlement)?).await.map(drop)
+        self.inner.link.call::<Settled>(Call::send("/v1/settle", &settlement)?).await.map(drop)
     }
 
     async fn collect(&self, round: RoundId, key: &str, wait: Duration) -> Result<Collected, Error> {
         let poll = |left: Duration| {
             let path = format!("/v1/rounds/{round}/collect?wait={}ms", left.as_millis());
-            self.inner.call::<Collected>(Call::post(path).key(key.to_owned()).held(left))
+            self.inner.link.call::<Collected>(Call::post(path).key(key.to_owned()).held(left))
         };
         self.poll(wait, poll, |outcome| !matches!(outcome, Err(Error::Timeout))).await
     }
@@ -146,13 +148,13 @@ impl Desk for Client {
     async fn result(&self, execution: ExecutionId, wait: Duration) -> Result<ExecutionResult, Error> {
         let poll = |left: Duration| {
             let path = format!("/v1/executions/{execution}/result?wait={}ms", left.as_millis());
-            self.inner.call::<ExecutionResult>(Call::get(path).held(left))
+            self.inner.link.call::<ExecutionResult>(Call::get(path).held(left))
         };
         self.poll(wait, poll, |outcome| !matches!(outcome, Err(Error::Timeout))).await
     }
 
     async fn execution(&self, execution: ExecutionId) -> Result<Execution, Error> {
-        self.inner.call(Call::get(format!("/v1/executions/{execution}"))).await
+        self.inner.link.call(Call::get(format!("/v1/executions/{execution}"))).await
     }
 
     async fn fail_recovery(&self, round: RoundId, expected: FenceToken) -> Result<Round, Error> {

@@ -25,7 +25,7 @@ impl std::fmt::Debug for ClientOptions {
 }
 
 impl ClientOptions {
-    /// The server at `server`, such as `http://127.0.0.1:7717`, with an agent's token.
+    /// The server at `server`, such as `http://127.0.0.1:7717`, with the token of an agent, or of a person for [`super::PeopleClient`].
     pub fn new(server: impl Into<String>, token: impl Into<String>) -> Self {
         Self { server: server.into(), token: token.into(), anywhere: false, renew_every: None, repeat_for: REPEAT_FOR }
     }

@@ -1,6 +1,6 @@
 //! `create_round`.
 
-use sayso_core::command::{Command, Creation, Reply, RoundExecution};
+use sayso_core::command::{Command, Creation, NewRound, Reply, RoundExecution};
 use sayso_core::error::{Error, ErrorCode};
 use sayso_core::execution::{Lifecycle, Outcome};
 use sayso_core::limits::ROUND_LIMIT_MAX;
@@ -8,7 +8,7 @@ use sayso_core::principal::Principal;
 use sayso_core::round::{Delivery, OperationKind, Status};
 
 use super::Subject;
-use super::bench::{BOTH, Bench, CONFLICT, INVALID, agent, code};
+use super::bench::{BOTH, Bench, CONFLICT, INVALID, agent, code, json};
 
 pub(super) async fn a_stored_round_reads_back_as_it_was_asked<S: Subject>(bench: &Bench<S>) {
     for delivery in BOTH {
@@ -64,7 +64,7 @@ pub(super) async fn rounds_of_one_operation_are_numbered_up_to_their_limit<S: Su
         assert_eq!(bench.create(next()).await.expect("stored").index, index);
     }
     assert_eq!(bench.create(next()).await, Err(Error::RoundLimit(3)));
-    let other = sayso_core::command::NewRound { logical_operation_id: "other".to_owned(), ..next() };
+    let other = NewRound { logical_operation_id: "other".to_owned(), ..next() };
     assert_eq!(bench.create(other).await.expect("stored").index, 0, "each operation counts for itself");
     for limit in [0, ROUND_LIMIT_MAX + 1] {
         let mut new = bench.asking(Delivery::Resumable);
@@ -130,4 +130,65 @@ pub(super) async fn only_a_running_execution_of_the_same_principal_asks_more<S: 
     let finish = Command::Finish { execution, outcome: Outcome::Completed, result: None };
     bench.ended(finish).await.expect("finished");
     assert_eq!(code(bench.create(more()).await), CONFLICT);
+}
+
+/// A record as its creator repeats it: the same round, at a place, with facts beside it.
+fn record(new: &NewRound, index: u32, fingerprint: u8) -> Command {
+    let creation = Some(Creation { key: format!("round {}", new.id), fingerprint: [fingerprint; 32] });
+    let new = NewRound { creation, limit: 5, ..new.clone() };
+    Command::CreateRecord { new: Box::new(new), index, details: Some(json(r#"{ "turn_id": "t-1" }"#)) }
+}
+
+pub(super) async fn a_record_stands_where_its_creator_puts_it_and_keeps_what_is_beside_it<S: Subject>(
+    bench: &Bench<S>,
+) {
+    for delivery in BOTH {
+        let new = bench.asking(delivery);
+        let Ok(Reply::Created { round, is_new: true }) = bench.run(record(&new, 2, 1)).await else {
+            panic!("it is new")
+        };
+        assert_eq!((round.id, round.index, round.fence.as_ref()), (new.id, 2, new.fence.as_ref()));
+        let details = bench.store.details(round.id).await.expect("is read").expect("is kept");
+        assert_eq!(details.as_str(), r#"{ "turn_id": "t-1" }"#, "byte for byte");
+        assert_eq!(bench.reopen().await.details(round.id).await, Ok(Some(details)));
+        let lease = bench.store.lease_until("own_opener").await.expect("is read");
+        assert_eq!(lease.is_some(), delivery == Delivery::Live);
+        if delivery == Delivery::Live {
+            let released = bench.run(Command::ReleaseOwner { owner: "own_opener".to_owned() }).await;
+            assert_eq!(released, Ok(Reply::Done));
+            assert_eq!(bench.store.lease_until("own_opener").await, Ok(None));
+        }
+    }
+    assert_eq!(bench.store.details(bench.asked(Delivery::Live).await.id).await, Ok(None));
+}
+
+pub(super) async fn a_record_is_stored_once_and_its_place_is_taken<S: Subject>(bench: &Bench<S>) {
+    let first = bench.asking(Delivery::Live);
+    let Ok(Reply::Created { round, .. }) = bench.run(record(&first, 1, 1)).await else { panic!("it is stored") };
+    let events = bench.store.last_event().await;
+    let again = bench.run(record(&first, 1, 1)).await;
+    assert_eq!(again, Ok(Reply::Created { round: round.clone(), is_new: false }));
+    assert_eq!(code(bench.run(record(&first, 1, 2)).await), CONFLICT, "other data");
+    assert_eq!(bench.store.last_event().await, events, "a repeat is not asked twice");
+    // The execution is the one of that id: begun by the first, and the others' too.
+    let more = || {
+        let mut new = bench.asking(Delivery::Live);
+        if let RoundExecution::New { id, .. } = &mut new.execution {
+            *id = round.execution_id;
+        }
+        new
+    };
+    for taken in [0, 1] {
+        assert_eq!(code(bench.run(record(&more(), taken, 1)).await), CONFLICT);
+    }
+    assert_eq!(code(bench.run(record(&more(), 5, 1)).await), INVALID, "past the limit");
+    let Ok(Reply::Created { round: next, is_new: true }) = bench.run(record(&more(), 3, 1)).await else {
+        panic!("a later place is free")
+    };
+    assert_eq!((next.execution_id, next.index), (round.execution_id, 3));
+    assert_eq!(bench.execution(round.execution_id).await.pending_inputs, 2);
+    let mut unkeyed = bench.asking(Delivery::Live);
+    unkeyed.id = round.id;
+    let unkeyed = Command::CreateRecord { new: Box::new(unkeyed), index: 0, details: None };
+    assert_eq!(code(bench.run(unkeyed).await), CONFLICT, "an id is taken, too");
 }

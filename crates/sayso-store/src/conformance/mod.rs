@@ -55,6 +55,8 @@ macro_rules! conformance {
             one_operation_keeps_its_server_kind_and_name
             creating_again_under_a_key_returns_the_same_round
             only_a_running_execution_of_the_same_principal_asks_more
+            a_record_stands_where_its_creator_puts_it_and_keeps_what_is_beside_it
+            a_record_is_stored_once_and_its_place_is_taken
         }
         submitting {
             one_answer_wins_and_the_others_are_told_who

@@ -171,6 +171,13 @@ pub(super) fn of_results<'a>(rows: &[&'a (ExecutionId, Json)]) -> Vec<Column<'a>
     ]
 }
 
+pub(super) fn of_details<'a>(rows: &[&'a (RoundId, Json)]) -> Vec<Column<'a>> {
+    vec![
+        column(rows, |(round, _)| Key(round.to_bytes())),
+        column(rows, |(_, details): &'a (RoundId, Json)| Private(details.as_str())),
+    ]
+}
+
 /// What an event says beside its place in the chain.
 pub(super) fn of_events<'a>(rows: &[&'a NewEvent]) -> Result<Vec<Column<'a>>, Corrupt> {
     let bodies: Vec<String> = rows

@@ -98,6 +98,15 @@ impl Keys {
                     RoundExecution::New { id, .. } => drop(self.begun.insert(*id)),
                 }
             }
+            Command::CreateRecord { new, .. } => {
+                self.rounds.insert(new.id);
+                if let Some(creation) = &new.creation {
+                    self.creations.insert((new.asked_by.to_string(), creation.key.clone()));
+                }
+                let (RoundExecution::Existing(id) | RoundExecution::New { id, .. }) = &new.execution;
+                self.executions.insert(*id);
+                self.operations.insert((*id, new.logical_operation_id.clone()));
+            }
             Command::Submit { round, .. } | Command::RecordRefusal { round, .. } => self.add_ending(*round, false),
             Command::Resolve { round, .. }
             | Command::Fail { round, .. }

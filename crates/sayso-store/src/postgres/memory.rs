@@ -47,6 +47,7 @@ pub(super) struct Once {
     pub(super) answers: Vec<(RoundId, Json, Json)>,
     pub(super) creations: Vec<(String, Creation, RoundId)>,
     pub(super) results: Vec<(ExecutionId, Json)>,
+    pub(super) details: Vec<(RoundId, Json)>,
     pub(super) events: Vec<NewEvent>,
 }
 
@@ -88,6 +89,7 @@ impl Changes {
                 rows.note_new_round(round, request_state.clone());
                 once.requests.push(Requests { round, requests, calls, suggestion_of, request_state });
             }
+            Write::Details { round, details } => once.details.push((round, details)),
             Write::EraseRequestState(round) => {
                 rows.request_states.insert(round, None);
                 once.erased.insert(round);
@@ -133,6 +135,7 @@ impl Changes {
         once.answers.extend(unit.once.answers);
         once.creations.extend(unit.once.creations);
         once.results.extend(unit.once.results);
+        once.details.extend(unit.once.details);
         once.events.extend(unit.once.events);
     }
 }

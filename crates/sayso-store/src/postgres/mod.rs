@@ -165,6 +165,12 @@ impl Store for PostgresStore {
     async fn rounds(&self, filter: RoundFilter) -> Result<Vec<StoredRound>, Error> {
         rows::stored_rounds(&mut self.reading().await?, &filter).await.map_err(Failure::unchanged)
     }
+    async fn details(&self, id: RoundId) -> Result<Option<Json>, Error> {
+        rows::details(&mut self.reading().await?, id).await.map_err(Failure::unchanged)
+    }
+    async fn lease_until(&self, owner: &str) -> Result<Option<UnixMs>, Error> {
+        rows::owner(&mut self.reading().await?, owner).await.map_err(Failure::unchanged)
+    }
     async fn answer(&self, id: RoundId) -> Result<Option<StoredAnswer>, Error> {
         rows::answer(&mut self.reading().await?, id).await.map_err(Failure::unchanged)
     }

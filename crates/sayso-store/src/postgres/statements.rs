@@ -64,6 +64,8 @@ pub(super) static INSERT_CREATIONS: LazyLock<String> =
     LazyLock::new(|| insert("creations", "principal, key, round_id, fingerprint", "text, text, uuid, bytea"));
 pub(super) static INSERT_RESULTS: LazyLock<String> =
     LazyLock::new(|| insert("results", "execution_id, result", "uuid, text"));
+pub(super) static INSERT_DETAILS: LazyLock<String> =
+    LazyLock::new(|| insert("round_details", "round_id, details", "uuid, text"));
 pub(super) const INSERT_EVENTS: &str = "INSERT INTO new_events (at, execution_id, round_id, principal, channel, body)
     SELECT at, execution_id, round_id, principal, channel, body
     FROM unnest($1::bigint[], $2::uuid[], $3::uuid[], $4::text[], $5::text[], $6::text[])

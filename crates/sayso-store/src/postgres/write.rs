@@ -96,6 +96,10 @@ fn push_once<'a>(once: &'a Once, push: &mut impl FnMut(&'static str, Vec<Column<
     if !results.is_empty() {
         push(&sql::INSERT_RESULTS, columns::of_results(&results));
     }
+    let details: Vec<&(RoundId, Json)> = once.details.iter().collect();
+    if !details.is_empty() {
+        push(&sql::INSERT_DETAILS, columns::of_details(&details));
+    }
     let events: Vec<&NewEvent> = once.events.iter().collect();
     if !events.is_empty() {
         push(sql::INSERT_EVENTS, columns::of_events(&events)?);

@@ -1,7 +1,7 @@
 //! SQLite: one file, WAL, `synchronous=FULL`, one writer thread that commits in groups, a few readers.
 
-mod known;
 mod examine;
+mod known;
 mod open;
 mod reader;
 mod rows;
@@ -11,6 +11,7 @@ mod writes;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use sayso_core::command::{Command, Reply, Token};
@@ -54,8 +55,16 @@ impl SqliteStore {
     /// Opens the file at `path`, creating it (0600) and bringing its schema up to date. Nothing stored is changed by
     /// opening.
     pub fn open(path: &Path, options: SqliteOptions) -> Result<Self, Error> {
+        Self::open_waiting(path, options, None)
+    }
+
+    /// As [`SqliteStore::open`]; a write waits for other processes for `busy` by SQLite's own pauses, where it is given.
+    pub fn open_waiting(path: &Path, options: SqliteOptions, busy: Option<Duration>) -> Result<Self, Error> {
         let path = open::prepare_file(path)?;
         let writing = open::connection(&path)?;
+        if let Some(busy) = busy {
+            writing.busy_timeout(busy).map_err(|error| unavailable(&error))?;
+        }
         open::migrate(&writing)?;
         let readers = Readers::open(&path)?;
         let writer = Writer::start(writing, options.clock.clone(), options.hints)?;
@@ -84,6 +93,13 @@ impl Store for SqliteStore {
     }
     async fn rounds(&self, filter: RoundFilter) -> Result<Vec<StoredRound>, Error> {
         self.readers.read(move |db| rows::stored_rounds(db, &filter)).await
+    }
+    async fn details(&self, id: RoundId) -> Result<Option<Json>, Error> {
+        self.readers.read(move |db| rows::details(db, id)).await
+    }
+    async fn lease_until(&self, owner: &str) -> Result<Option<UnixMs>, Error> {
+        let owner = owner.to_owned();
+        self.readers.read(move |db| rows::owner(db, &owner)).await
     }
     async fn answer(&self, id: RoundId) -> Result<Option<StoredAnswer>, Error> {
         self.readers.read(move |db| rows::answer(db, id)).await

@@ -55,6 +55,10 @@ impl Chain {
                 }
             }
             Write::EraseRequestState(round) if known.has_no_state(*round) => {}
+            Write::Details { round, details } => {
+                db.prepare_cached("INSERT INTO round_details (round_id, details) VALUES (?1, ?2)")?
+                    .execute(params![round.to_bytes(), details.as_str()])?;
+            }
             Write::EraseRequestState(round) => {
                 db.prepare_cached("DELETE FROM request_states WHERE round_id = ?1")?
                     .execute(params![round.to_bytes()])?;

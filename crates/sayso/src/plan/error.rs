@@ -82,17 +82,18 @@ pub enum PlanError {
     RoundLimit(u32),
 }
 
+/// The code of a plan that did not hold.
+pub const EXPECTATION_FAILED: &str = "elicitation_expectation_failed";
+
 impl PlanError {
     /// The stable word: `model_validation`, `managed_input_invalid`, `elicitation_round_limit`, or
     /// `elicitation_expectation_failed`.
     pub fn code(&self) -> &'static str {
         match self {
-            Self::Malformed(_) => "model_validation",
+            Self::Malformed(_) => ErrorCode::ModelValidation.as_str(),
             Self::Unfit { .. } | Self::Unaskable { .. } => ErrorCode::ManagedInputInvalid.as_str(),
             Self::RoundLimit(_) => ErrorCode::ElicitationRoundLimit.as_str(),
-            Self::Unexpected { .. } | Self::Ambiguous { .. } | Self::Unfinished { .. } => {
-                "elicitation_expectation_failed"
-            }
+            Self::Unexpected { .. } | Self::Ambiguous { .. } | Self::Unfinished { .. } => EXPECTATION_FAILED,
         }
     }
 }

@@ -42,7 +42,7 @@ mod run;
 mod tree;
 
 pub use elicitation::{DEFAULT_KEY, Elicitation};
-pub use error::{Malformed, PlanError};
+pub use error::{EXPECTATION_FAILED, Malformed, PlanError};
 pub use expect::{Expectation, Form, Url, expect_form, expect_url, maybe_form, maybe_url};
 pub use run::Run;
 pub use tree::{Plan, one_of, optional, round_of, sequence};

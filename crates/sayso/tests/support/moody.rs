@@ -78,6 +78,12 @@ impl Store for Moody {
     async fn rounds(&self, filter: RoundFilter) -> Result<Vec<StoredRound>, Error> {
         self.reads()?.rounds(filter).await
     }
+    async fn details(&self, id: RoundId) -> Result<Option<Json>, Error> {
+        self.reads()?.details(id).await
+    }
+    async fn lease_until(&self, owner: &str) -> Result<Option<UnixMs>, Error> {
+        self.reads()?.lease_until(owner).await
+    }
     async fn answer(&self, id: RoundId) -> Result<Option<StoredAnswer>, Error> {
         self.reads()?.answer(id).await
     }

@@ -3,6 +3,7 @@ use sayso_core::id::{ExecutionId, RoundId};
 use sayso_core::json::Json;
 use sayso_core::principal::Principal;
 use sayso_core::round;
+use sayso_core::time::UnixMs;
 use tokio_postgres::Row;
 
 use super::super::connection::Taken;
@@ -78,4 +79,11 @@ pub(crate) async fn executions(
 pub(crate) async fn result(db: &mut Taken<'_>, id: ExecutionId) -> Result<Option<Json>, Failure> {
     let found = db.first("SELECT result FROM results WHERE execution_id = $1", &[&Key(id.to_bytes())]).await?;
     Ok(found.map(|row| Columns::of(&row, "result").json(0)).transpose()?)
+}
+
+pub(crate) async fn owner(db: &mut Taken<'_>, owner: &str) -> Result<Option<UnixMs>, Failure> {
+    let Some(row) = db.first("SELECT expires_at FROM owners WHERE owner = $1", &[&owner]).await? else {
+        return Ok(None);
+    };
+    Ok(Some(Columns::of(&row, "owner").time(0)?))
 }

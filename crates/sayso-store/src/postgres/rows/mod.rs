@@ -8,9 +8,9 @@ mod tokens;
 
 pub(super) use events::{EventRow, events_after, last_event, read_new_event, unsequenced, unsequenced_up_to};
 pub(super) use executions::{
-    COLUMNS as EXECUTION_COLUMNS, execution_with_pending, executions, read as read_execution, result,
+    COLUMNS as EXECUTION_COLUMNS, execution_with_pending, executions, owner, read as read_execution, result,
 };
-pub(super) use rounds::{COLUMNS as ROUND_COLUMNS, answer, read as read_round, stored_round, stored_rounds};
+pub(super) use rounds::{COLUMNS as ROUND_COLUMNS, answer, details, read as read_round, stored_round, stored_rounds};
 pub(super) use sweep::{abandoned, last_wait_ms, next_deadline, overdue};
 pub(super) use tokens::{COLUMNS as TOKEN_COLUMNS, read as read_token, token_by_hash, tokens};
 

@@ -1,4 +1,5 @@
 use sayso_core::id::{ExecutionId, RoundId};
+use sayso_core::json::Json;
 use sayso_core::principal::{Channel, Principal};
 use sayso_core::response::Action;
 use sayso_core::round::{Answered, Delivery, Digest, Failure, Fence, FenceToken, OperationKind, Round, Status};
@@ -132,4 +133,10 @@ pub(crate) async fn answer(db: &mut Taken<'_>, id: RoundId) -> Result<Option<Sto
     let Some(row) = db.first(sql, &[&Key(id.to_bytes())]).await? else { return Ok(None) };
     let columns = Columns::of(&row, "answer");
     Ok(Some(StoredAnswer { submitted: columns.json(0)?, effective: columns.json(1)? }))
+}
+
+pub(crate) async fn details(db: &mut Taken<'_>, id: RoundId) -> Result<Option<Json>, failure::Failure> {
+    let sql = "SELECT details FROM round_details WHERE round_id = $1";
+    let Some(row) = db.first(sql, &[&Key(id.to_bytes())]).await? else { return Ok(None) };
+    Ok(Some(Columns::of(&row, "round").json(0)?))
 }

@@ -11,7 +11,7 @@ pub(super) use executions::{
     COLUMNS as EXECUTION_COLUMNS, execution, execution_with_pending, executions, owner, result,
 };
 pub(super) use rounds::{
-    ROUND_COLUMNS, answer, content, creation, operation, round, stored_round, stored_rounds, unfinished_rounds,
+    ROUND_COLUMNS, answer, content, creation, details, operation, round, stored_round, stored_rounds, unfinished_rounds,
 };
 pub(super) use sweep::{abandoned, last_wait_ms, next_deadline, overdue};
 pub(super) use tokens::{COLUMNS as TOKEN_COLUMNS, sessions, token, token_by_hash, tokens};

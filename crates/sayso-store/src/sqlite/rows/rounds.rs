@@ -1,6 +1,7 @@
 use rusqlite::{Connection, Row, ToSql, params};
 use sayso_core::command::{DeliveryContent, Operation};
 use sayso_core::id::{ExecutionId, RoundId};
+use sayso_core::json::Json;
 use sayso_core::principal::{Channel, Principal};
 use sayso_core::response::Action;
 use sayso_core::round::{Answered, Delivery, Digest, Failure, Fence, FenceToken, OperationKind, Round, Status};
@@ -129,6 +130,11 @@ pub(crate) fn content(db: &Connection, id: RoundId) -> Result<Option<DeliveryCon
         let responses = json(&row.get::<_, String>(0)?, "answer")?;
         Ok(DeliveryContent { responses, request_state: row.get(1)? })
     })
+}
+
+pub(crate) fn details(db: &Connection, id: RoundId) -> Result<Option<Json>, ReadError> {
+    let mut statement = db.prepare_cached("SELECT details FROM round_details WHERE round_id = ?1")?;
+    first(&mut statement.query(params![id.to_bytes()])?, |row| json(&row.get::<_, String>(0)?, "round"))
 }
 
 pub(crate) fn answer(db: &Connection, id: RoundId) -> Result<Option<StoredAnswer>, ReadError> {
