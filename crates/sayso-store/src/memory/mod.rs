@@ -153,6 +153,12 @@ impl Store for MemoryStore {
     async fn rounds(&self, filter: RoundFilter) -> Result<Vec<StoredRound>, Error> {
         Ok(self.tables().stored_rounds(&filter))
     }
+    async fn details(&self, id: RoundId) -> Result<Option<Json>, Error> {
+        Ok(self.tables().details.get(&id).cloned())
+    }
+    async fn lease_until(&self, owner: &str) -> Result<Option<UnixMs>, Error> {
+        Ok(self.tables().owners.get(owner).copied())
+    }
     async fn answer(&self, id: RoundId) -> Result<Option<StoredAnswer>, Error> {
         Ok(self.tables().answer(id))
     }

@@ -28,6 +28,7 @@ pub(super) struct Tables {
     pub(super) rounds: BTreeMap<RoundId, Round>,
     pub(super) requests: BTreeMap<RoundId, Requests>,
     pub(super) request_states: BTreeMap<RoundId, String>,
+    pub(super) details: BTreeMap<RoundId, Json>,
     pub(super) answers: BTreeMap<RoundId, StoredAnswer>,
     pub(super) creations: BTreeMap<(String, String), (RoundId, [u8; 32])>,
     pub(super) executions: BTreeMap<ExecutionId, Execution>,
@@ -44,6 +45,7 @@ impl Tables {
         let is_there = |write: &Write| match write {
             Write::Requests { round, .. } => self.requests.contains_key(round),
             Write::Answer { round, .. } => self.answers.contains_key(round),
+            Write::Details { round, .. } => self.details.contains_key(round),
             Write::Creation { principal, creation, .. } => {
                 self.creations.contains_key(&(principal.to_string(), creation.key.clone()))
             }
@@ -65,6 +67,7 @@ impl Tables {
                     self.request_states.insert(round, state);
                 }
             }
+            Write::Details { round, details } => drop(self.details.insert(round, details)),
             Write::EraseRequestState(round) => drop(self.request_states.remove(&round)),
             Write::Answer { round, submitted, effective } => {
                 self.answers.insert(round, StoredAnswer { submitted, effective });
