@@ -142,6 +142,12 @@ impl Store for Faulty {
     async fn rounds(&self, filter: RoundFilter) -> Result<Vec<StoredRound>, Error> {
         self.call(self.store.rounds(filter)).await
     }
+    async fn details(&self, id: RoundId) -> Result<Option<Json>, Error> {
+        self.call(self.store.details(id)).await
+    }
+    async fn lease_until(&self, owner: &str) -> Result<Option<UnixMs>, Error> {
+        self.call(self.store.lease_until(owner)).await
+    }
     async fn answer(&self, id: RoundId) -> Result<Option<StoredAnswer>, Error> {
         self.call(self.store.answer(id)).await
     }
