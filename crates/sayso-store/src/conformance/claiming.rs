@@ -91,7 +91,12 @@ pub(super) async fn a_started_delivery_is_repeated_only_with_evidence<S: Subject
                 assert_eq!(code(taken), RECOVERY);
                 assert_eq!(bench.row(id).await, started);
             }
-            Some(status) => assert_eq!(taken.expect("taken over").status, status),
+            Some(status) => {
+                let taken = taken.expect("taken over");
+                assert_eq!(taken.status, status);
+                // Evidence of an arrival is the receipt.
+                assert_eq!(taken.delivered_at.is_some(), status == Status::Delivered);
+            }
         }
         if becomes == Some(Status::ResponseValidated) {
             assert_eq!(bench.start(id, &second).await.expect("again").delivery_attempts, 2);
