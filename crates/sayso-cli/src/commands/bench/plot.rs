@@ -23,6 +23,8 @@ pub fn draw(measured: &Measured) -> String {
         let top = ROW * (row + 1);
         let part = name.target().part_reached(figure.ratio);
         let length = length_of(part);
+        // A cost of nothing reaches more of its target than a number says.
+        let reached = if part.is_finite() { format!("{:.0} %", part * 100.0) } else { "all".to_owned() };
         let fill = if name.target().is_reached(figure.ratio) { "#2f7d4f" } else { "#b5542a" };
         let (text, bar, word) = (top + 15, top + 4, name.as_str());
         let (label, after) = (LABELS - 8, LABELS + length + 6);
@@ -30,8 +32,7 @@ pub fn draw(measured: &Measured) -> String {
             svg,
             "<text x=\"{label}\" y=\"{text}\" text-anchor=\"end\" fill=\"#222222\">{word}</text>\
              <rect x=\"{LABELS}\" y=\"{bar}\" width=\"{length}\" height=\"16\" fill=\"{fill}\"/>\
-             <text x=\"{after}\" y=\"{text}\" fill=\"#222222\">{:.0} %</text>",
-            part * 100.0
+             <text x=\"{after}\" y=\"{text}\" fill=\"#222222\">{reached}</text>"
         );
     }
     let (bottom, caption) = (height - ROW, height - 8);
