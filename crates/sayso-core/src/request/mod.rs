@@ -1,15 +1,16 @@
 //! What can be asked of a person: five kinds of request, and the keyed map of them that one round holds.
 
+mod approval;
 mod choice;
 mod form;
 mod url;
 
+pub use approval::Approval;
 pub use choice::{Choice, ChoiceOption};
 pub use form::Form;
 pub use url::{ConsentUrl, UrlConsent, UrlWarning};
 
 use crate::error::{Error, FieldError};
-use crate::json::Json;
 use crate::limits;
 
 /// One thing asked. Valid by construction: what cannot be checked later is refused here.
@@ -20,22 +21,11 @@ pub enum Request {
     /// Consent to open a URL; nothing is ever fetched.
     Url(UrlConsent),
     /// May this call run?
-    Approval(Approval),
+    Approval(Box<Approval>),
     /// A question with options; free text is always legal.
     Choice(Choice),
     /// A question answered in free text.
     Text(TextQuestion),
-}
-
-/// May this call run? Shown with its exact arguments.
-#[derive(Debug, Clone)]
-pub struct Approval {
-    /// The tool, `server:name` or a path of the asker's.
-    pub tool: String,
-    /// The arguments exactly as they would run.
-    pub arguments: Json,
-    /// A few lines that say what would happen.
-    pub preview: Vec<String>,
 }
 
 /// A question answered in free text.

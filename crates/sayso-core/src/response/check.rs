@@ -98,22 +98,23 @@ fn check_one(request: &Request, response: &Response) -> Result<Response, Vec<Fie
     let effective = match (request, content) {
         (Request::Form(form), Some(content)) if content.is_object() => {
             let filled = form.schema.fill_defaults(content);
-            form.schema.validate(&filled).map_err(|faults| {
-                let inside = |fault: FieldError| FieldError { pointer: format!("/content{}", fault.pointer), ..fault };
-                faults.into_iter().map(inside).collect::<Vec<_>>()
-            })?;
+            form.schema.validate(&filled).map_err(inside_content)?;
             Some(filled)
         }
         (Request::Form(_), _) => {
             return Err(fault("/content", "must be an object; send {} if there is nothing to give"));
         }
         (Request::Url(_), Some(_)) => return Err(fault("/content", "is not taken with consent to a URL")),
-        (Request::Approval(_), Some(_)) => return Err(fault("/content", "is not taken with an approval")),
-        (Request::Url(_) | Request::Approval(_), None) => None,
+        (Request::Url(_), None) => None,
+        (Request::Approval(approval), content) => approval.effective(content).map_err(inside_content)?,
         (Request::Choice(choice), content) => Some(check_answer(content, !choice.multi_select, Some(choice))?),
         (Request::Text(_), content) => Some(check_answer(content, true, None)?),
     };
     Ok(Response { action: Action::Accept, content: effective, reason: None })
+}
+
+fn inside_content(faults: Vec<FieldError>) -> Vec<FieldError> {
+    faults.into_iter().map(|fault| FieldError { pointer: format!("/content{}", fault.pointer), ..fault }).collect()
 }
 
 /// A choice and a text take `{"answer": [..]}`: texts, exactly one where only one may be given; of several options none

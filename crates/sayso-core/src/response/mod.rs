@@ -1,9 +1,11 @@
 //! What may be answered: the three actions, the checks that an answer passes, and the mapping of plain text.
 
 mod check;
+mod content;
 mod mapping;
 
 pub use check::{CheckedResponses, check};
+pub use content::Content;
 pub use mapping::text_answer;
 
 use crate::json::Json;

@@ -5,7 +5,10 @@ use super::Keyed;
 use crate::error::Error;
 use crate::json::{Json, pointer_to};
 use crate::limits;
+use crate::policy::Effect;
 use crate::request::{self, Approval, Choice, Form, Requests, TextQuestion, UrlConsent};
+use crate::round::Digest;
+use crate::schema::{FormSchema, InputSchema, SchemaError};
 
 /// Which kind of request a flat [`Request`] is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -15,7 +18,8 @@ pub enum RequestKind {
     Form,
     /// Consent to open a URL: `message`, `url`, `elicitation_id?`.
     Url,
-    /// May this call run: `tool`, `arguments`, `preview?`.
+    /// May this call run: `tool`, `arguments`, and what is said of it: `message?`, `preview?`, `effects?`, `definition?`,
+    /// `rule?`, `session?`, `arguments_schema?`, `schema?`, `require_second_person?`.
     Approval,
     /// A question with options: `question`, `options`, `multi_select?`.
     Choice,
@@ -40,10 +44,10 @@ pub struct ChoiceOption {
 pub struct Request {
     /// Which kind it is.
     pub kind: RequestKind,
-    /// Form and URL: what the asker says to the person.
+    /// Form and URL: what the asker says to the person. Approval: what the tool says of itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// Form: the JSON Schema, kept as written.
+    /// Form: the JSON Schema, kept as written. Approval: that of what the person adds to the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<Json>,
     /// Form: the asker's own members.
@@ -64,6 +68,24 @@ pub struct Request {
     /// Approval: a few lines that say what would happen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preview: Option<Vec<String>>,
+    /// Approval: what the call may do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effects: Option<Vec<Effect>>,
+    /// Approval: digest of the tool's definition.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub definition: Option<Digest>,
+    /// Approval: the rule that asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    /// Approval: the session that a grant for it would be for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// Approval: the JSON Schema that edited arguments must fit; without it they cannot be edited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arguments_schema: Option<Json>,
+    /// Approval: whether whoever started the execution may not approve it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub require_second_person: Option<bool>,
     /// Choice and text: the question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<String>,
@@ -88,6 +110,12 @@ impl Request {
             tool: None,
             arguments: None,
             preview: None,
+            effects: None,
+            definition: None,
+            rule: None,
+            session: None,
+            arguments_schema: None,
+            require_second_person: None,
             question: None,
             multi_select: None,
             options: None,
@@ -110,6 +138,12 @@ impl Request {
             ("tool", self.tool.is_some()),
             ("arguments", self.arguments.is_some()),
             ("preview", self.preview.is_some()),
+            ("effects", self.effects.is_some()),
+            ("definition", self.definition.is_some()),
+            ("rule", self.rule.is_some()),
+            ("session", self.session.is_some()),
+            ("arguments_schema", self.arguments_schema.is_some()),
+            ("require_second_person", self.require_second_person.is_some()),
             ("question", self.question.is_some()),
             ("multi_select", self.multi_select.is_some()),
             ("options", self.options.is_some()),
@@ -124,7 +158,19 @@ impl Request {
         let allowed: &[&str] = match self.kind {
             RequestKind::Form => &["message", "schema", "meta"],
             RequestKind::Url => &["message", "url", "elicitation_id"],
-            RequestKind::Approval => &["tool", "arguments", "preview"],
+            RequestKind::Approval => &[
+                "tool",
+                "arguments",
+                "message",
+                "preview",
+                "effects",
+                "definition",
+                "rule",
+                "session",
+                "arguments_schema",
+                "schema",
+                "require_second_person",
+            ],
             RequestKind::Choice => &["question", "multi_select", "options"],
             RequestKind::Text => &["question"],
         };
@@ -167,8 +213,30 @@ impl Request {
         if !arguments.is_object() {
             return Err(Error::field(format!("{pointer}/arguments"), "must be an object"));
         }
-        let preview = self.preview.clone().unwrap_or_default();
-        Ok(request::Request::Approval(Approval { tool, arguments, preview }))
+        let texts = [("message", &self.message), ("rule", &self.rule), ("session", &self.session)];
+        for (name, text) in texts {
+            if let Some(text) = text {
+                request::check_text(&format!("{pointer}/{name}"), text, limits::MESSAGE_BYTES_MAX)
+                    .map_err(|field| Error::fields(vec![field]))?;
+            }
+        }
+        let schema =
+            |name: &str, error: SchemaError| Error::field(format!("{pointer}/{name}{}", error.pointer), error.message);
+        let edits = self.arguments_schema.as_ref().map(FormSchema::open).transpose();
+        let input = self.schema.as_ref().map(InputSchema::open).transpose();
+        Ok(request::Request::Approval(Box::new(Approval {
+            tool,
+            description: self.message.clone(),
+            arguments,
+            preview: self.preview.clone().unwrap_or_default(),
+            effects: self.effects.clone().unwrap_or_default(),
+            definition: self.definition,
+            rule: self.rule.clone(),
+            session: self.session.clone(),
+            edits: edits.map_err(|error| schema("arguments_schema", error))?,
+            input: input.map_err(|error| schema("schema", error))?,
+            require_second_person: self.require_second_person.unwrap_or_default(),
+        })))
     }
 
     fn question(&self, pointer: &str) -> Result<String, Error> {
