@@ -23,7 +23,11 @@ pub(super) fn create<V: View>(work: &mut Work<V>, new: &NewRound) -> Decided<V> 
     if index >= new.limit {
         return Err(Error::RoundLimit(new.limit).into());
     }
-    store(work, new, execution, is_new_execution, index)
+    let created = store(work, new, execution, is_new_execution, index);
+    if let Some(fence) = &new.fence {
+        take_to_live(work, &fence.owner)?;
+    }
+    Ok(created)
 }
 
 /// As [`create`], at a place that the caller chose.
@@ -53,7 +57,10 @@ pub(super) fn create_record<V: View>(
     if asked_so_far(work, new, &execution)?.is_some_and(|last| index <= last) {
         return Err(Error::conflict("the operation has a round of this index or a later one already").into());
     }
-    let reply = store(work, new, execution, is_new_execution, index)?;
+    let reply = store(work, new, execution, is_new_execution, index);
+    if let Some(fence) = &new.fence {
+        renew(work, fence);
+    }
     if let Some(details) = details {
         work.writes.push(Write::Details { round: new.id, details: details.clone() });
     }
@@ -82,7 +89,7 @@ fn store<V: View>(
     mut execution: Execution,
     is_new_execution: bool,
     index: u32,
-) -> Decided<V> {
+) -> Reply {
     if new.has_approval {
         execution.pending_approvals = execution.pending_approvals.saturating_add(1);
     } else {
@@ -102,15 +109,12 @@ fn store<V: View>(
         suggestion_of: new.suggestion_of,
         request_state: new.request_state.clone(),
     });
-    if let Some(fence) = &new.fence {
-        take_to_live(work, &fence.owner)?;
-    }
     if let Some(creation) = &new.creation {
         let creation = creation.clone();
         work.writes.push(Write::Creation { principal: new.asked_by.clone(), creation, round: round.id });
     }
     work.round_event(&round, by, EventBody::RoundCreated);
-    Ok(Reply::Created { round: Box::new(round), is_new: true })
+    Reply::Created { round: Box::new(round), is_new: true }
 }
 
 fn check_new<V: View>(new: &NewRound, work: &Work<V>) -> Result<(), Error> {
