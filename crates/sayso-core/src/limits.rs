@@ -42,6 +42,8 @@ pub const PAGE_ROWS_MAX: usize = 200;
 pub const COMMIT_COMMANDS_MAX: usize = 256;
 /// Commands that may wait for the writer before callers are held back.
 pub const COMMIT_QUEUE_MAX: usize = 4096;
+/// Abandoned rows that a sweep looks at: those of a large worker at once, in a few megabytes.
+pub const SWEEP_ROWS_MAX: usize = 10_000;
 /// A one-time link to the inbox, in milliseconds: long enough to change windows.
 pub const LOGIN_LINK_MS: i64 = 10 * 60 * 1000;
 /// A browser's session with the inbox, in milliseconds: thirty days.
