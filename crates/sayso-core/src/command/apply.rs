@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use super::{Applied, Command, Reply, View, Write};
 use crate::error::Error;
 use crate::event::{EventBody, NewEvent};
@@ -85,7 +87,7 @@ pub(super) struct Work<'a, V: View> {
 pub(super) type Decided<V> = Result<Reply, Stop<<V as View>::Error>>;
 
 impl<V: View> Work<'_, V> {
-    pub fn round(&self, id: crate::id::RoundId) -> Result<Round, Stop<V::Error>> {
+    pub fn round(&self, id: crate::id::RoundId) -> Result<Arc<Round>, Stop<V::Error>> {
         self.view.round(id).map_err(Stop::Read)?.ok_or(Stop::Refused(Error::NotFound("round")))
     }
 
@@ -115,8 +117,8 @@ impl<V: View> Work<'_, V> {
     }
 
     /// Writes a round that moved from `before`, and what follows for its execution.
-    pub fn put(&mut self, before: &Round, after: &Round) -> Result<(), Stop<V::Error>> {
-        self.writes.push(Write::Round(Box::new(after.clone())));
+    pub fn put(&mut self, before: &Round, after: &Arc<Round>) -> Result<(), Stop<V::Error>> {
+        self.writes.push(Write::Round(after.clone()));
         let ended = after.status.is_finished();
         if ended {
             self.writes.push(Write::EraseRequestState(after.id));

@@ -1,6 +1,8 @@
 //! What deciding a command reads, writes and answers.
 
 use super::{Creation, Token};
+use std::sync::Arc;
+
 use crate::error::Error;
 use crate::event::NewEvent;
 use crate::execution::Execution;
@@ -43,18 +45,18 @@ impl std::fmt::Debug for DeliveryContent {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
     /// The round as it is now.
-    Round(Box<Round>),
+    Round(Arc<Round>),
     /// A created round; `is_new` is false where the creation was a repeat.
     Created {
         /// The round.
-        round: Box<Round>,
+        round: Arc<Round>,
         /// Whether this command stored it.
         is_new: bool,
     },
     /// A round that was handed over, with its answer.
     Handed {
         /// The round.
-        round: Box<Round>,
+        round: Arc<Round>,
         /// The answer.
         content: DeliveryContent,
     },
@@ -70,7 +72,7 @@ pub enum Reply {
 #[derive(Clone)]
 pub enum Write {
     /// The round's row, new or changed.
-    Round(Box<Round>),
+    Round(Arc<Round>),
     /// What a new round asks, once.
     Requests {
         /// The round.
@@ -157,7 +159,7 @@ pub trait View {
     /// Why a read failed.
     type Error;
     /// A round's row.
-    fn round(&self, id: RoundId) -> Result<Option<Round>, Self::Error>;
+    fn round(&self, id: RoundId) -> Result<Option<Arc<Round>>, Self::Error>;
     /// The rows of an execution's unfinished rounds.
     fn unfinished_rounds(&self, execution: ExecutionId) -> Result<Vec<Round>, Self::Error>;
     /// What an operation has asked so far.

@@ -1,5 +1,7 @@
 //! The commands on executions.
 
+use std::sync::Arc;
+
 use super::apply::{Decided, Stop, Work};
 use super::{Reply, View, Write};
 use crate::error::Error;
@@ -132,8 +134,8 @@ pub(super) fn cancel<V: View>(work: &mut Work<V>, id: ExecutionId, by: &Principa
         if round.status != Status::Pending {
             continue;
         }
-        let next = round.failed(Failure::new(Failure::CANCELLED, "the execution was cancelled"), work.now);
-        work.writes.push(Write::Round(Box::new(next.clone())));
+        let next = Arc::new(round.failed(Failure::new(Failure::CANCELLED, "the execution was cancelled"), work.now));
+        work.writes.push(Write::Round(next.clone()));
         work.writes.push(Write::EraseRequestState(next.id));
         let body = EventBody::Failed { code: Failure::CANCELLED.to_owned() };
         work.round_event(&next, Some((by, Channel::Service)), body);

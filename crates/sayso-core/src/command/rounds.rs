@@ -1,5 +1,7 @@
 //! The commands on rounds: each finds its round and the state of its lease, asks the table, and writes what follows.
 
+use std::sync::Arc;
+
 use super::apply::{Decided, Stop, Work};
 use super::executions;
 use super::{NewRound, Operation, Reply, RoundExecution, Verdict, View, Write};
@@ -79,7 +81,7 @@ fn created_before<V: View>(
     if fingerprint != creation.fingerprint {
         return Err(Error::conflict(other_data).into());
     }
-    Ok(Some(Reply::Created { round: Box::new(work.round(id)?), is_new: false }))
+    Ok(Some(Reply::Created { round: work.round(id)?, is_new: false }))
 }
 
 /// Writes a new round and what comes with it.
@@ -95,13 +97,13 @@ fn store<V: View>(
     } else {
         execution.pending_inputs = execution.pending_inputs.saturating_add(1);
     }
-    let round = first_state(work, new, &execution, index);
+    let round = Arc::new(first_state(work, new, &execution, index));
     let by = Some((&new.asked_by, Channel::Service));
     if is_new_execution {
         executions::created(work, &execution);
     }
     work.writes.push(Write::Execution(Box::new(execution)));
-    work.writes.push(Write::Round(Box::new(round.clone())));
+    work.writes.push(Write::Round(round.clone()));
     work.writes.push(Write::Requests {
         round: round.id,
         requests: new.requests.clone(),
@@ -114,7 +116,7 @@ fn store<V: View>(
         work.writes.push(Write::Creation { principal: new.asked_by.clone(), creation, round: round.id });
     }
     work.round_event(&round, by, EventBody::RoundCreated);
-    Reply::Created { round: Box::new(round), is_new: true }
+    Reply::Created { round, is_new: true }
 }
 
 fn check_new<V: View>(new: &NewRound, work: &Work<V>) -> Result<(), Error> {
@@ -217,8 +219,8 @@ pub(super) fn submit<V: View>(
     let lease = work.lease(&round)?;
     let by = Some((&submission.principal, submission.channel));
     let next = match round.submit(submission, lease, work.now) {
-        Ok(Some(next)) => next,
-        Ok(None) => return Ok(Reply::Round(Box::new(round))),
+        Ok(Some(next)) => Arc::new(next),
+        Ok(None) => return Ok(Reply::Round(round)),
         Err(error) => return refused(work, &round, submission, error),
     };
     work.put(&round, &next)?;
@@ -235,13 +237,13 @@ pub(super) fn submit<V: View>(
         work.round_event(&next, by, EventBody::Input { submitted_by: submission.principal.clone() });
     }
     work.round_event(&next, by, EventBody::Answered);
-    Ok(Reply::Round(Box::new(next)))
+    Ok(Reply::Round(next))
 }
 
 /// Leaves the event of a refusal, and the expiry of a round whose deadline has passed.
 fn refused<V: View>(work: &mut Work<V>, round: &Round, submission: &Submission, error: Error) -> Decided<V> {
     if round.status == Status::Pending && round.is_overdue(work.now) {
-        work.put(round, &round.expired(work.now))?;
+        work.put(round, &Arc::new(round.expired(work.now)))?;
     }
     let by = Some((&submission.principal, submission.channel));
     work.round_event(round, by, EventBody::ResponseRefused { code: error.code().as_str().to_owned() });
@@ -269,10 +271,10 @@ fn move_round<V: View>(
     work: &mut Work<V>,
     id: RoundId,
     table: impl FnOnce(&Round, Lease) -> Result<Option<Round>, Error>,
-) -> Result<Round, Stop<V::Error>> {
+) -> Result<Arc<Round>, Stop<V::Error>> {
     let round = work.round(id)?;
     let lease = work.lease(&round)?;
-    let Some(next) = table(&round, lease)? else { return Ok(round) };
+    let Some(next) = table(&round, lease)?.map(Arc::new) else { return Ok(round) };
     work.put(&round, &next)?;
     if next.status == Status::Resolved {
         work.round_event(&next, None, EventBody::Resolved);
@@ -280,8 +282,8 @@ fn move_round<V: View>(
     Ok(next)
 }
 
-fn as_reply<V: View>(moved: Result<Round, Stop<V::Error>>) -> Decided<V> {
-    moved.map(|round| Reply::Round(Box::new(round)))
+fn as_reply<V: View>(moved: Result<Arc<Round>, Stop<V::Error>>) -> Decided<V> {
+    moved.map(Reply::Round)
 }
 
 /// Extends the lease of whoever has just claimed.
@@ -294,7 +296,7 @@ pub(super) fn claim<V: View>(work: &mut Work<V>, id: RoundId, claim: &Claim) -> 
     let now = work.now;
     let claimed = move_round(work, id, |round, lease| round.claim(claim, lease, now))?;
     renew(work, &claim.fence);
-    Ok(Reply::Round(Box::new(claimed)))
+    Ok(Reply::Round(claimed))
 }
 
 fn content<V: View>(work: &Work<V>, id: RoundId) -> Result<super::DeliveryContent, Stop<V::Error>> {
@@ -309,7 +311,7 @@ pub(super) fn start_delivery<V: View>(work: &mut Work<V>, id: RoundId, fence: &F
     let now = work.now;
     let round = move_round(work, id, |round, lease| round.start_delivery(fence, lease, now))?;
     let content = content.ok_or(Stop::Refused(Error::Corrupt("answer")))?;
-    Ok(Reply::Handed { round: Box::new(round), content })
+    Ok(Reply::Handed { round, content })
 }
 
 pub(super) fn mark_delivered<V: View>(work: &mut Work<V>, id: RoundId, fence: &Fence) -> Decided<V> {
@@ -345,7 +347,7 @@ pub(super) fn collect<V: View>(work: &mut Work<V>, id: RoundId, key: &str, fence
     let round = work.round(id)?;
     if round.status == Status::Resolved && round.collect_key.as_deref() == Some(key) {
         let content = content(work, id)?;
-        return Ok(Reply::Handed { round: Box::new(round), content });
+        return Ok(Reply::Handed { round, content });
     }
     let lease = work.lease(&round)?;
     let claim = Claim { fence: fence.clone(), expected: None, evidence: None };
@@ -358,18 +360,20 @@ pub(super) fn collect<V: View>(work: &mut Work<V>, id: RoundId, key: &str, fence
         }
     }
     next.collect_key = Some(key.to_owned());
+    let next = Arc::new(next);
     work.put(&round, &next)?;
     work.round_event(&next, None, EventBody::Resolved);
-    Ok(Reply::Handed { round: Box::new(next), content })
+    Ok(Reply::Handed { round: next, content })
 }
 
 pub(super) fn complete_url<V: View>(work: &mut Work<V>, id: RoundId) -> Decided<V> {
     let round = work.round(id)?;
     if round.url_completed_at.is_some() {
-        return Ok(Reply::Round(Box::new(round)));
+        return Ok(Reply::Round(round));
     }
-    let next = Round { url_completed_at: Some(work.now), rev: round.rev.saturating_add(1), ..round };
-    work.writes.push(Write::Round(Box::new(next.clone())));
+    let rev = round.rev.saturating_add(1);
+    let next = Arc::new(Round { url_completed_at: Some(work.now), rev, ..Round::clone(&round) });
+    work.writes.push(Write::Round(next.clone()));
     work.round_event(&next, None, EventBody::UrlCompleted);
-    Ok(Reply::Round(Box::new(next)))
+    Ok(Reply::Round(next))
 }

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::sync::Arc;
 
 use sayso_core::command::{
     Command, Creation, DeliveryContent, NewRound, Operation, Reply, RoundExecution, Token, TokenUse, View, Write, apply,
@@ -46,7 +47,7 @@ impl Memory {
     /// Does what core decided.
     pub fn write(&mut self, write: Write) {
         match write {
-            Write::Round(round) => drop(self.rounds.insert(round.id, *round)),
+            Write::Round(round) => drop(self.rounds.insert(round.id, Arc::unwrap_or_clone(round))),
             Write::Requests { round, requests, calls, request_state, .. } => {
                 assert!(self.requests.insert(round, (requests, calls)).is_none(), "requests are written once");
                 if let Some(state) = request_state {
@@ -81,8 +82,8 @@ impl Memory {
 
 impl View for Memory {
     type Error = Infallible;
-    fn round(&self, id: RoundId) -> Result<Option<Round>, Infallible> {
-        Ok(self.rounds.get(&id).cloned())
+    fn round(&self, id: RoundId) -> Result<Option<Arc<Round>>, Infallible> {
+        Ok(self.rounds.get(&id).cloned().map(Arc::new))
     }
     fn unfinished_rounds(&self, execution: ExecutionId) -> Result<Vec<Round>, Infallible> {
         let unfinished = |round: &&Round| round.execution_id == execution && !round.status.is_finished();

@@ -155,7 +155,9 @@ impl<S: Subject> Bench<S> {
     /// The round that a command answers with; what it answers is what is stored.
     pub(super) async fn moved(&self, command: Command) -> Result<Round, Error> {
         let round = match self.run(command).await? {
-            Reply::Round(round) | Reply::Created { round, .. } | Reply::Handed { round, .. } => *round,
+            Reply::Round(round) | Reply::Created { round, .. } | Reply::Handed { round, .. } => {
+                Arc::unwrap_or_clone(round)
+            }
             other => panic!("no round: {other:?}"),
         };
         assert_eq!(self.row(round.id).await, round);

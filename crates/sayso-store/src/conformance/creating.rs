@@ -1,5 +1,7 @@
 //! `create_round`.
 
+use std::sync::Arc;
+
 use sayso_core::command::{Command, Creation, NewRound, Reply, RoundExecution};
 use sayso_core::error::{Error, ErrorCode};
 use sayso_core::execution::{Lifecycle, Outcome};
@@ -111,7 +113,7 @@ pub(super) async fn creating_again_under_a_key_returns_the_same_round<S: Subject
     let answered = bench.answer(first.id).await;
     assert_eq!(
         bench.run(asking(1, &agent())).await,
-        Ok(Reply::Created { round: Box::new(answered), is_new: false }),
+        Ok(Reply::Created { round: Arc::new(answered), is_new: false }),
         "the round as it is now"
     );
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::sync::Arc;
 
 use sayso_core::command::{Creation, DeliveryContent, Operation, Token, TokenUse, View, Write};
 use sayso_core::error::Error;
@@ -60,7 +61,7 @@ impl Tables {
 
     pub(super) fn write(&mut self, write: Write) {
         match write {
-            Write::Round(round) => drop(self.rounds.insert(round.id, *round)),
+            Write::Round(round) => drop(self.rounds.insert(round.id, Arc::unwrap_or_clone(round))),
             Write::Requests { round, requests, calls, suggestion_of, request_state } => {
                 self.requests.insert(round, Requests { requests, calls, suggestion_of });
                 if let Some(state) = request_state {
@@ -90,8 +91,8 @@ impl Tables {
 
 impl View for Tables {
     type Error = Infallible;
-    fn round(&self, id: RoundId) -> Result<Option<Round>, Infallible> {
-        Ok(self.rounds.get(&id).cloned())
+    fn round(&self, id: RoundId) -> Result<Option<Arc<Round>>, Infallible> {
+        Ok(self.rounds.get(&id).cloned().map(Arc::new))
     }
     fn unfinished_rounds(&self, execution: ExecutionId) -> Result<Vec<Round>, Infallible> {
         Ok(self.unfinished(execution).cloned().collect())

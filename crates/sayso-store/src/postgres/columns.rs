@@ -1,5 +1,7 @@
 //! Rows as columns: what the statements that write take.
 
+use std::sync::Arc;
+
 use sayso_core::command::{Creation, Token};
 use sayso_core::event::NewEvent;
 use sayso_core::execution::{Execution, Outcome};
@@ -21,7 +23,8 @@ pub(super) fn column<'a, R: Copy, T: ToSql + Sync + Send + 'a>(rows: &[R], pick:
     Box::new(rows.iter().copied().map(pick).collect::<Vec<T>>())
 }
 
-pub(super) fn of_rounds<'a>(rows: &[&'a Round]) -> Vec<Column<'a>> {
+pub(super) fn of_rounds<'a>(rows: &[&'a Arc<Round>]) -> Vec<Column<'a>> {
+    let rows: &Vec<&'a Round> = &rows.iter().map(|row: &&'a Arc<Round>| &***row).collect();
     let mut columns = vec![
         column(rows, |row| Key(row.id.to_bytes())),
         column(rows, |row| Key(row.execution_id.to_bytes())),
@@ -43,11 +46,11 @@ pub(super) fn of_rounds<'a>(rows: &[&'a Round]) -> Vec<Column<'a>> {
 }
 
 /// The key and the guard, then what changes.
-pub(super) fn of_round_states<'a>(changes: &[Change<'a, Round>]) -> Vec<Column<'a>> {
-    let rows: Vec<&'a Round> = changes.iter().map(|(row, _)| *row).collect();
+pub(super) fn of_round_states<'a>(changes: &[Change<'a, Arc<Round>>]) -> Vec<Column<'a>> {
+    let rows: Vec<&'a Round> = changes.iter().map(|(row, _): &Change<'a, Arc<Round>>| &***row).collect();
     let mut columns = vec![
         column(&rows, |row| Key(row.id.to_bytes())),
-        column(changes, |(_, before): Change<'a, Round>| i64::from(before.rev)),
+        column(changes, |(_, before): Change<'a, Arc<Round>>| i64::from(before.rev)),
     ];
     columns.extend(round_state(&rows));
     columns

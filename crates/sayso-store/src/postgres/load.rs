@@ -1,7 +1,7 @@
 //! Loads the rows of a batch by their keys, all statements in one flight. What may be written is locked, executions
 //! before rounds and each in the order of their ids, so that two batches never wait for each other in a circle.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use sayso_core::command::Operation;
 use sayso_core::id::{ExecutionId, RoundId, TokenId};
@@ -225,7 +225,7 @@ fn note_rounds<'a>(keys: &Keys, loaded: &mut Rows, found: impl Iterator<Item = &
         let columns = Columns::of(row, "round");
         let id = columns.id(0, RoundId::from_bytes)?;
         let execution = columns.id(1, ExecutionId::from_bytes)?;
-        loaded.rounds.insert(id, rows::read_round(row).map(Some));
+        loaded.rounds.insert(id, rows::read_round(row).map(Arc::new).map(Some));
         loaded.members.entry(execution).or_default().insert(id);
         let ends_with_round = matches!(loaded.executions.get(&execution), Some(Ok(Some(row))) if row.ends_with_round);
         if ends_with_round && keys.finishing.contains(&id) {

@@ -2,6 +2,7 @@
 //! each a layer over the one before. Dropping a layer undoes it.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 
 use sayso_core::command::{Creation, DeliveryContent, Operation, Token, TokenUse, View, Write};
 use sayso_core::event::NewEvent;
@@ -21,7 +22,7 @@ pub(super) type Created = (RoundId, [u8; 32]);
 /// Rows by their keys. A key that is not there has not been looked at; `None` is a row that is not there.
 #[derive(Default)]
 pub(super) struct Rows {
-    pub(super) rounds: HashMap<RoundId, Found<Round>>,
+    pub(super) rounds: HashMap<RoundId, Found<Arc<Round>>>,
     pub(super) executions: HashMap<ExecutionId, Found<Execution>>,
     pub(super) owners: HashMap<String, Option<UnixMs>>,
     pub(super) answers: HashMap<RoundId, Found<Json>>,
@@ -83,7 +84,7 @@ impl Changes {
         match write {
             Write::Round(round) => {
                 rows.members.entry(round.execution_id).or_default().insert(round.id);
-                rows.rounds.insert(round.id, Ok(Some(*round)));
+                rows.rounds.insert(round.id, Ok(Some(round)));
             }
             Write::Requests { round, requests, calls, suggestion_of, request_state } => {
                 rows.note_new_round(round, request_state.clone());
@@ -204,7 +205,7 @@ impl<'a> Layers<'a> {
 impl View for Layers<'_> {
     type Error = Miss;
 
-    fn round(&self, id: RoundId) -> Result<Option<Round>, Miss> {
+    fn round(&self, id: RoundId) -> Result<Option<Arc<Round>>, Miss> {
         self.row(|rows| rows.rounds.get(&id), || Key::Round(id))
     }
 
@@ -217,7 +218,8 @@ impl View for Layers<'_> {
             self.all().iter().filter_map(|rows| rows.members.get(&execution)).flatten().copied().collect();
         let mut unfinished = Vec::new();
         for id in members {
-            unfinished.extend(self.round(id)?.filter(|round| !round.status.is_finished()));
+            let round = self.round(id)?.filter(|round| !round.status.is_finished());
+            unfinished.extend(round.map(Arc::unwrap_or_clone));
         }
         Ok(unfinished)
     }

@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::hash::Hash;
+use std::sync::Arc;
 
 use sayso_core::command::{DeliveryContent, Write};
 use sayso_core::execution::Execution;
@@ -19,7 +20,7 @@ const TEXT_BYTES_MAX: usize = 4_096;
 
 #[derive(Default)]
 pub(super) struct Known {
-    rounds: Kept<RoundId, Round>,
+    rounds: Kept<RoundId, Arc<Round>>,
     executions: Kept<ExecutionId, Execution>,
     /// `None`: there is no such row.
     owners: Kept<String, Option<UnixMs>>,
@@ -56,7 +57,7 @@ impl<K: Eq + Hash, V: Clone> Kept<K, V> {
 }
 
 impl Known {
-    pub(super) fn round(&self, id: RoundId) -> Option<Round> {
+    pub(super) fn round(&self, id: RoundId) -> Option<Arc<Round>> {
         self.rounds.get(&id)
     }
     pub(super) fn execution(&self, id: ExecutionId) -> Option<Execution> {
@@ -76,7 +77,7 @@ impl Known {
     }
 
     /// What a read has found.
-    pub(super) fn found_round(&self, round: &Round) {
+    pub(super) fn found_round(&self, round: &Arc<Round>) {
         self.rounds.put(round.id, round.clone());
     }
     pub(super) fn found_execution(&self, execution: &Execution) {
@@ -108,7 +109,11 @@ impl Known {
                 }
             }
             Write::EraseRequestState(round) => self.states.drop_one(round),
-            Write::Details { .. } | Write::Creation { .. } | Write::Result { .. } | Write::Token(_) | Write::Event(_) => {}
+            Write::Details { .. }
+            | Write::Creation { .. }
+            | Write::Result { .. }
+            | Write::Token(_)
+            | Write::Event(_) => {}
         }
     }
 }

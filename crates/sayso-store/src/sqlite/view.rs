@@ -1,5 +1,7 @@
 //! What core may read while it decides, inside the writer's transaction.
 
+use std::sync::Arc;
+
 use rusqlite::Connection;
 use sayso_core::command::{DeliveryContent, Operation, Token, View};
 use sayso_core::execution::Execution;
@@ -19,11 +21,11 @@ pub(super) struct SqliteView<'a> {
 
 impl View for SqliteView<'_> {
     type Error = ReadError;
-    fn round(&self, id: RoundId) -> Result<Option<Round>, ReadError> {
+    fn round(&self, id: RoundId) -> Result<Option<Arc<Round>>, ReadError> {
         if let Some(round) = self.known.round(id) {
             return Ok(Some(round));
         }
-        let found = rows::round(self.db, id)?;
+        let found = rows::round(self.db, id)?.map(Arc::new);
         if let Some(round) = &found {
             self.known.found_round(round);
         }

@@ -17,7 +17,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use super::known::Known;
 use super::reader::ReadError;
-use super::writes::Chain;
+use super::writes::{Chain, Mark};
 use super::{open, view::SqliteView};
 use crate::clock::Clock;
 use crate::{Hints, Observing};
@@ -56,7 +56,8 @@ impl Writer {
         // Read now: what others commit from here on is a change, also before anybody first looks.
         let seen_version = data_version(&db).ok();
         let (seen_observers, seen_nudged) = (observers.clone(), nudged.clone());
-        let state = Thread { db, clock, hints, observers: seen_observers, nudged: seen_nudged, seen_version, remembered: None };
+        let state =
+            Thread { db, clock, hints, observers: seen_observers, nudged: seen_nudged, seen_version, remembered: None };
         let thread = std::thread::Builder::new()
             .name("sayso-writer".to_owned())
             .spawn(move || state.run(&receiver))
@@ -188,6 +189,22 @@ impl Thread {
     }
 
     fn transaction(&mut self, units: &[Vec<Command>], touched: &mut Touched) -> Result<Vec<Answer>, ReadError> {
+        if let Some(outcomes) = self.attempt(units, touched, false)? {
+            return Ok(outcomes);
+        }
+        // Rare: a unit of several commands was refused half-way. Once more, so that such a unit can be undone by itself.
+        *touched = Touched::default();
+        self.attempt(units, touched, true)?.ok_or(ReadError::Corrupt("transaction"))
+    }
+
+    /// Nothing, and nothing changed, where a unit would have to be undone and `undoes` was not asked for: what that takes
+    /// costs every unit.
+    fn attempt(
+        &mut self,
+        units: &[Vec<Command>],
+        touched: &mut Touched,
+        undoes: bool,
+    ) -> Result<Option<Vec<Answer>>, ReadError> {
         // Taken out: whatever fails from here on leaves nothing remembered.
         let remembered = self.remembered.take();
         let transaction = Transaction::begin(&self.db)?;
@@ -197,20 +214,21 @@ impl Thread {
             Some((seen, known, chain)) if seen == version => (known, chain),
             // Somebody else has committed, a newer process perhaps.
             _ if open::user_version(db)? != open::SCHEMA_VERSION => {
-                return Ok(units.iter().map(|_| Err(open::newer_schema())).collect());
+                return Ok(Some(units.iter().map(|_| Err(open::newer_schema())).collect()));
             }
             _ => (Known::default(), Chain::load(db)?),
         };
         // Only now: another process may have held the store for seconds, and deadlines pass meanwhile.
         let now = self.clock.now();
-        let mut batch = Batch { db, now, known, chain, touched };
-        let outcomes = units.iter().map(|unit| batch.unit(unit)).collect::<Result<Vec<_>, _>>()?;
+        let mut batch = Batch { db, now, known, chain, touched, undoes };
+        let outcomes = units.iter().map(|unit| batch.unit(unit)).collect::<Result<Option<Vec<_>>, _>>()?;
+        let Some(outcomes) = outcomes else { return Ok(None) };
         let Batch { known, mut chain, touched, .. } = batch;
         chain.store(db)?;
         touched.last_event = chain.last_seq();
         transaction.commit()?;
         self.remembered = Some((version, known, chain));
-        Ok(outcomes)
+        Ok(Some(outcomes))
     }
 }
 
@@ -249,54 +267,66 @@ struct Batch<'a> {
     known: Known,
     chain: Chain,
     touched: &'a mut Touched,
+    /// Whether a unit of several commands is run so that it can be undone by itself.
+    undoes: bool,
 }
 
 impl Batch<'_> {
-    /// Applies one unit: all of it or none of it.
-    fn unit(&mut self, unit: &[Command]) -> Result<Answer, ReadError> {
+    /// Applies one unit: all of it or none of it. Nothing where it would have to be undone and cannot be.
+    fn unit(&mut self, unit: &[Command]) -> Result<Option<Answer>, ReadError> {
         let several = unit.len() > 1;
-        if several {
+        if several && self.undoes {
             self.db.prepare_cached("SAVEPOINT unit")?.execute([])?;
         }
-        let chain_before = self.chain.clone();
+        let before = self.chain.mark();
         let mut replies = Vec::with_capacity(unit.len());
         for command in unit {
-            let applied = match apply(&SqliteView { db: self.db, known: &self.known }, command, self.now) {
-                Ok(applied) => applied,
-                // A row that cannot be read refuses its own unit; the neighbours in the batch go on.
-                Err(ReadError::Corrupt(what)) => {
-                    self.undo(several, chain_before)?;
-                    return Ok(Err(Error::Corrupt(what)));
+            let refused = match apply(&SqliteView { db: self.db, known: &self.known }, command, self.now) {
+                Ok(applied) => {
+                    if applied.reply.is_ok() || !several {
+                        self.write(&applied.writes)?;
+                    }
+                    match applied.reply {
+                        Ok(reply) => {
+                            replies.push(reply);
+                            continue;
+                        }
+                        Err(error) => error,
+                    }
                 }
+                // A row that cannot be read refuses its own unit; the neighbours in the batch go on.
+                Err(ReadError::Corrupt(what)) => Error::Corrupt(what),
                 Err(error) => return Err(error),
             };
-            if applied.reply.is_err() && several {
-                self.undo(several, chain_before)?;
-                return Ok(applied.reply.map(|reply| vec![reply]));
+            if !several || (replies.is_empty() && !self.undoes) {
+                return Ok(Some(Err(refused)));
             }
-            for write in &applied.writes {
-                self.touched.note(write);
-                self.chain.write(self.db, &self.known, write)?;
-                self.known.note(write);
+            if !self.undoes {
+                return Ok(None);
             }
-            match applied.reply {
-                Ok(reply) => replies.push(reply),
-                Err(error) => return Ok(Err(error)),
-            }
+            self.undo(before)?;
+            return Ok(Some(Err(refused)));
         }
-        if several {
+        if several && self.undoes {
             self.db.prepare_cached("RELEASE unit")?.execute([])?;
         }
-        Ok(Ok(replies))
+        Ok(Some(Ok(replies)))
     }
 
-    fn undo(&mut self, several: bool, chain_before: Chain) -> Result<(), ReadError> {
-        if several {
-            self.db.prepare_cached("ROLLBACK TO unit")?.execute([])?;
-            self.db.prepare_cached("RELEASE unit")?.execute([])?;
-            self.chain = chain_before;
-            self.known = Known::default();
+    fn write(&mut self, writes: &[Write]) -> Result<(), ReadError> {
+        for write in writes {
+            self.touched.note(write);
+            self.chain.write(self.db, &self.known, write)?;
+            self.known.note(write);
         }
+        Ok(())
+    }
+
+    fn undo(&mut self, before: Mark) -> Result<(), ReadError> {
+        self.db.prepare_cached("ROLLBACK TO unit")?.execute([])?;
+        self.db.prepare_cached("RELEASE unit")?.execute([])?;
+        self.chain.back_to(before);
+        self.known = Known::default();
         Ok(())
     }
 }

@@ -15,12 +15,18 @@ use super::reader::ReadError;
 use super::rows;
 
 /// The end of the event chain, within one transaction.
-#[derive(Clone)]
 pub(super) struct Chain {
     last_seq: u64,
     last_hash: [u8; 32],
     /// Events of this transaction that are not stored yet.
     waiting: Vec<Event>,
+}
+
+/// A place in the chain.
+pub(super) struct Mark {
+    last_seq: u64,
+    last_hash: [u8; 32],
+    waiting: usize,
 }
 
 /// How many events one statement stores; each number of them is a statement of its own to compile.
@@ -30,6 +36,17 @@ impl Chain {
     pub(super) fn load(db: &Connection) -> Result<Self, ReadError> {
         let (last_seq, last_hash) = rows::last_event(db)?;
         Ok(Self { last_seq, last_hash, waiting: Vec::new() })
+    }
+
+    /// Where the chain ends now, to go back to.
+    pub(super) fn mark(&self) -> Mark {
+        Mark { last_seq: self.last_seq, last_hash: self.last_hash, waiting: self.waiting.len() }
+    }
+
+    /// Takes back the events since `mark`, none of which is stored yet.
+    pub(super) fn back_to(&mut self, mark: Mark) {
+        (self.last_seq, self.last_hash) = (mark.last_seq, mark.last_hash);
+        self.waiting.truncate(mark.waiting);
     }
 
     /// The number of the last event.
