@@ -62,9 +62,10 @@ impl Sayso {
         after: u32,
         wait: Duration,
     ) -> Result<wire::Round, Error> {
-        let question = self.question(caller, id).await?;
+        // Looked at before and after, and not held meanwhile: there may be a million who wait.
+        drop(self.question(caller, id).await?);
         let row = self.row_after(id, after, Instant::now() + wait.min(Duration::from_millis(WAIT_MS_MAX))).await?;
-        Ok(question.shown(&row))
+        Ok(self.question(caller, id).await?.shown(&row))
     }
 
     /// Waits until the round's `rev` is past `after`, or it is `until`; either way, its row. The caller has seen to it

@@ -1,10 +1,12 @@
 //! SQLite: one file, WAL, `synchronous=FULL`, one writer thread that commits in groups, a few readers.
 
+mod change;
 mod examine;
 mod known;
 mod open;
 mod reader;
 mod rows;
+mod statements;
 mod view;
 mod writer;
 mod writes;

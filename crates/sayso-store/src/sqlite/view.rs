@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use rusqlite::Connection;
 use sayso_core::command::{DeliveryContent, Operation, Token, View};
 use sayso_core::execution::Execution;
 use sayso_core::id::{ExecutionId, RoundId, TokenId};
@@ -10,41 +9,47 @@ use sayso_core::principal::Principal;
 use sayso_core::round::Round;
 use sayso_core::time::UnixMs;
 
+use super::change::Waiting;
 use super::known::Known;
 use super::reader::ReadError;
 use super::rows;
+use super::statements::Statements;
 
-pub(super) struct SqliteView<'a> {
-    pub(super) db: &'a Connection,
+pub(super) struct SqliteView<'a, 'db> {
+    pub(super) statements: &'a Statements<'db>,
     pub(super) known: &'a Known,
+    pub(super) waiting: &'a Waiting,
 }
 
-impl View for SqliteView<'_> {
+impl View for SqliteView<'_, '_> {
     type Error = ReadError;
     fn round(&self, id: RoundId) -> Result<Option<Arc<Round>>, ReadError> {
         if let Some(round) = self.known.round(id) {
             return Ok(Some(round));
         }
-        let found = rows::round(self.db, id)?.map(Arc::new);
+        self.waiting.write(self.statements)?;
+        let found = rows::round(self.statements.db, id)?.map(Arc::new);
         if let Some(round) = &found {
             self.known.found_round(round);
         }
         Ok(found)
     }
     fn unfinished_rounds(&self, execution: ExecutionId) -> Result<Vec<Round>, ReadError> {
-        rows::unfinished_rounds(self.db, execution)
+        self.waiting.write(self.statements)?;
+        rows::unfinished_rounds(self.statements.db, execution)
     }
     fn operation(&self, execution: ExecutionId, operation: &str) -> Result<Option<Operation>, ReadError> {
-        rows::operation(self.db, execution, operation)
+        self.waiting.write(self.statements)?;
+        rows::operation(self.statements.db, execution, operation)
     }
     fn creation(&self, principal: &Principal, key: &str) -> Result<Option<(RoundId, [u8; 32])>, ReadError> {
-        rows::creation(self.db, principal, key)
+        rows::creation(self.statements.db, principal, key)
     }
     fn execution(&self, id: ExecutionId) -> Result<Option<Execution>, ReadError> {
         if let Some(execution) = self.known.execution(id) {
             return Ok(Some(execution));
         }
-        let found = rows::execution(self.db, id)?;
+        let found = rows::execution(self.statements.db, id)?;
         if let Some(execution) = &found {
             self.known.found_execution(execution);
         }
@@ -54,23 +59,23 @@ impl View for SqliteView<'_> {
         if let Some(until) = self.known.owner(owner) {
             return Ok(until);
         }
-        let found = rows::owner(self.db, owner)?;
+        let found = rows::owner(self.statements.db, owner)?;
         self.known.found_owner(owner, found);
         Ok(found)
     }
     fn content(&self, id: RoundId) -> Result<Option<DeliveryContent>, ReadError> {
         match self.known.content(id) {
             Some(content) => Ok(Some(content)),
-            None => rows::content(self.db, id),
+            None => rows::content(self.statements.db, id),
         }
     }
     fn token_by_hash(&self, hash: &[u8; 32]) -> Result<Option<Token>, ReadError> {
-        rows::token_by_hash(self.db, hash)
+        rows::token_by_hash(self.statements.db, hash)
     }
     fn token(&self, id: TokenId) -> Result<Option<Token>, ReadError> {
-        rows::token(self.db, id)
+        rows::token(self.statements.db, id)
     }
     fn sessions(&self, principal: &Principal) -> Result<Vec<Token>, ReadError> {
-        rows::sessions(self.db, principal)
+        rows::sessions(self.statements.db, principal)
     }
 }

@@ -15,8 +15,10 @@ use sayso_core::limits::{COMMIT_COMMANDS_MAX, COMMIT_QUEUE_MAX};
 use sayso_core::time::UnixMs;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
+use super::change::Waiting;
 use super::known::Known;
 use super::reader::ReadError;
+use super::statements::{Sql, Statements};
 use super::writes::{Chain, Mark};
 use super::{open, view::SqliteView};
 use crate::clock::Clock;
@@ -56,11 +58,13 @@ impl Writer {
         // Read now: what others commit from here on is a change, also before anybody first looks.
         let seen_version = data_version(&db).ok();
         let (seen_observers, seen_nudged) = (observers.clone(), nudged.clone());
-        let state =
-            Thread { db, clock, hints, observers: seen_observers, nudged: seen_nudged, seen_version, remembered: None };
         let thread = std::thread::Builder::new()
             .name("sayso-writer".to_owned())
-            .spawn(move || state.run(&receiver))
+            .spawn(move || {
+                let (statements, observers, nudged) = (Statements::of(&db), seen_observers, seen_nudged);
+                let thread = Thread { statements, clock, hints, observers, nudged, seen_version, remembered: None };
+                thread.run(&receiver);
+            })
             .map_err(|_| Error::Unavailable("the writer thread could not be started".to_owned()))?;
         Ok(Self {
             queue: Mutex::new(Some(queue)),
@@ -106,8 +110,8 @@ impl Drop for Writer {
     }
 }
 
-struct Thread {
-    db: Connection,
+struct Thread<'db> {
+    statements: Statements<'db>,
     clock: Arc<dyn Clock>,
     hints: Option<Arc<dyn Hints>>,
     observers: Arc<AtomicUsize>,
@@ -117,7 +121,7 @@ struct Thread {
     remembered: Option<(i64, Known, Chain)>,
 }
 
-impl Thread {
+impl Thread<'_> {
     fn run(mut self, queue: &Receiver<Message>) {
         loop {
             let message = if self.observers.load(Ordering::SeqCst) > 0 {
@@ -157,7 +161,7 @@ impl Thread {
 
     /// `data_version` of this connection moves exactly when another connection has committed.
     fn look_elsewhere(&mut self) {
-        let Ok(version) = data_version(&self.db) else { return };
+        let Ok(version) = data_version(self.statements.db) else { return };
         if self.seen_version.replace(version).is_some_and(|seen| seen != version)
             && let Some(hints) = &self.hints
         {
@@ -207,8 +211,8 @@ impl Thread {
     ) -> Result<Option<Vec<Answer>>, ReadError> {
         // Taken out: whatever fails from here on leaves nothing remembered.
         let remembered = self.remembered.take();
-        let transaction = Transaction::begin(&self.db)?;
-        let db = transaction.db;
+        let transaction = Transaction::begin(&self.statements)?;
+        let db = self.statements.db;
         let version = data_version(db)?;
         let (known, chain) = match remembered {
             Some((seen, known, chain)) if seen == version => (known, chain),
@@ -220,11 +224,12 @@ impl Thread {
         };
         // Only now: another process may have held the store for seconds, and deadlines pass meanwhile.
         let now = self.clock.now();
-        let mut batch = Batch { db, now, known, chain, touched, undoes };
+        let waiting = Waiting::default();
+        let mut batch = Batch { statements: &self.statements, now, known, waiting, chain, touched, undoes };
         let outcomes = units.iter().map(|unit| batch.unit(unit)).collect::<Result<Option<Vec<_>>, _>>()?;
         let Some(outcomes) = outcomes else { return Ok(None) };
         let Batch { known, mut chain, touched, .. } = batch;
-        chain.store(db)?;
+        chain.store(&self.statements)?;
         touched.last_event = chain.last_seq();
         transaction.commit()?;
         self.remembered = Some((version, known, chain));
@@ -232,26 +237,26 @@ impl Thread {
     }
 }
 
-/// A transaction whose statements are compiled once; it is undone unless it is committed.
-struct Transaction<'a> {
-    db: &'a Connection,
+/// A transaction; it is undone unless it is committed.
+struct Transaction<'a, 'db> {
+    statements: &'a Statements<'db>,
 }
 
-impl<'a> Transaction<'a> {
-    fn begin(db: &'a Connection) -> rusqlite::Result<Self> {
-        db.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
-        Ok(Self { db })
+impl<'a, 'db> Transaction<'a, 'db> {
+    fn begin(statements: &'a Statements<'db>) -> rusqlite::Result<Self> {
+        statements.run(Sql::Begin, |_| Ok(()))?;
+        Ok(Self { statements })
     }
     fn commit(self) -> rusqlite::Result<()> {
-        self.db.prepare_cached("COMMIT")?.execute([]).map(drop)
+        self.statements.run(Sql::Commit, |_| Ok(()))
     }
 }
 
-impl Drop for Transaction<'_> {
+impl Drop for Transaction<'_, '_> {
     fn drop(&mut self) {
-        if !self.db.is_autocommit() {
+        if !self.statements.db.is_autocommit() {
             // Where even this fails, the next transaction cannot begin and says so.
-            let _ = self.db.execute_batch("ROLLBACK");
+            let _ = self.statements.db.execute_batch("ROLLBACK");
         }
     }
 }
@@ -261,27 +266,28 @@ fn data_version(db: &Connection) -> rusqlite::Result<i64> {
 }
 
 /// A transaction at work.
-struct Batch<'a> {
-    db: &'a Connection,
+struct Batch<'a, 'db> {
+    statements: &'a Statements<'db>,
     now: UnixMs,
     known: Known,
+    waiting: Waiting,
     chain: Chain,
     touched: &'a mut Touched,
     /// Whether a unit of several commands is run so that it can be undone by itself.
     undoes: bool,
 }
 
-impl Batch<'_> {
+impl<'db> Batch<'_, 'db> {
     /// Applies one unit: all of it or none of it. Nothing where it would have to be undone and cannot be.
     fn unit(&mut self, unit: &[Command]) -> Result<Option<Answer>, ReadError> {
         let several = unit.len() > 1;
         if several && self.undoes {
-            self.db.prepare_cached("SAVEPOINT unit")?.execute([])?;
+            self.statements.db.prepare_cached("SAVEPOINT unit")?.execute([])?;
         }
         let before = self.chain.mark();
         let mut replies = Vec::with_capacity(unit.len());
         for command in unit {
-            let refused = match apply(&SqliteView { db: self.db, known: &self.known }, command, self.now) {
+            let refused = match apply(&self.view(), command, self.now) {
                 Ok(applied) => {
                     if applied.reply.is_ok() || !several {
                         self.write(&applied.writes)?;
@@ -299,6 +305,7 @@ impl Batch<'_> {
                 Err(error) => return Err(error),
             };
             if !several || (replies.is_empty() && !self.undoes) {
+                self.waiting.write(self.statements)?;
                 return Ok(Some(Err(refused)));
             }
             if !self.undoes {
@@ -307,24 +314,30 @@ impl Batch<'_> {
             self.undo(before)?;
             return Ok(Some(Err(refused)));
         }
+        self.waiting.write(self.statements)?;
         if several && self.undoes {
-            self.db.prepare_cached("RELEASE unit")?.execute([])?;
+            self.statements.db.prepare_cached("RELEASE unit")?.execute([])?;
         }
         Ok(Some(Ok(replies)))
+    }
+
+    fn view(&self) -> SqliteView<'_, 'db> {
+        SqliteView { statements: self.statements, known: &self.known, waiting: &self.waiting }
     }
 
     fn write(&mut self, writes: &[Write]) -> Result<(), ReadError> {
         for write in writes {
             self.touched.note(write);
-            self.chain.write(self.db, &self.known, write)?;
+            self.chain.write(self.statements, &self.known, &self.waiting, write)?;
             self.known.note(write);
         }
         Ok(())
     }
 
     fn undo(&mut self, before: Mark) -> Result<(), ReadError> {
-        self.db.prepare_cached("ROLLBACK TO unit")?.execute([])?;
-        self.db.prepare_cached("RELEASE unit")?.execute([])?;
+        self.waiting = Waiting::default();
+        self.statements.db.prepare_cached("ROLLBACK TO unit")?.execute([])?;
+        self.statements.db.prepare_cached("RELEASE unit")?.execute([])?;
         self.chain.back_to(before);
         self.known = Known::default();
         Ok(())

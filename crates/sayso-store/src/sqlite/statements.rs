@@ -1,0 +1,103 @@
+//! The statements that the writer runs all the time: compiled once and held, so that running one is binding its values
+//! and nothing else.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use rusqlite::{Connection, Statement, ToSql};
+
+use super::rows;
+
+/// A statement that is held.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Sql {
+    Begin,
+    Commit,
+    InsertRound,
+    /// Changes these groups of a round's columns, a bit each; see [`super::change::GROUPS`].
+    ChangeRound(u8),
+    InsertRequests,
+    InsertAnswer,
+    PutExecution,
+    ChangeExecution,
+    PutOwner,
+    /// Stores so many events.
+    InsertEvents(usize),
+}
+
+impl Sql {
+    fn text(self) -> String {
+        match self {
+            Self::Begin => "BEGIN IMMEDIATE".to_owned(),
+            Self::Commit => "COMMIT".to_owned(),
+            Self::InsertRound => insert("rounds", rows::ROUND_COLUMNS, 1),
+            Self::ChangeRound(groups) => super::change::statement(groups),
+            Self::InsertRequests => insert("round_requests", "round_id, requests, calls, suggestion_of", 1),
+            Self::InsertAnswer => insert("answers", "round_id, submitted, effective", 1),
+            Self::PutExecution => upsert("executions", "id", rows::EXECUTION_COLUMNS),
+            Self::ChangeExecution => "UPDATE executions SET pending_inputs = ?, pending_approvals = ?, \
+                 finished_at = ?, outcome = ?, failure_code = ?, failure_message = ?, collected_at = ? WHERE id = ?"
+                .to_owned(),
+            Self::PutOwner => upsert("owners", "owner", "owner, expires_at"),
+            Self::InsertEvents(events) => insert(
+                "events",
+                "seq, at, execution_id, round_id, principal, channel, body, previous_hash, hash",
+                events,
+            ),
+        }
+    }
+}
+
+/// A statement that stores so many new rows.
+fn insert(table: &str, columns: &str, rows: usize) -> String {
+    let places = format!("({})", vec!["?"; columns.split(',').count()].join(", "));
+    format!("INSERT INTO {table} ({columns}) VALUES {}", vec![places; rows].join(", "))
+}
+
+/// A statement that stores a row, or changes the row of the same key. Never `OR REPLACE`, which would silently delete
+/// another row that holds the same unique value.
+pub(super) fn upsert(table: &str, key: &str, columns: &str) -> String {
+    let names = columns.split(',').map(str::trim);
+    let changes: Vec<_> = names.filter(|name| *name != key).map(|name| format!("{name} = excluded.{name}")).collect();
+    format!("{} ON CONFLICT ({key}) DO UPDATE SET {}", insert(table, columns, 1), changes.join(", "))
+}
+
+/// The writer's connection with the statements it has compiled.
+pub(super) struct Statements<'db> {
+    pub(super) db: &'db Connection,
+    held: RefCell<HashMap<Sql, Statement<'db>>>,
+}
+
+/// A statement being given its values, in their order.
+pub(super) struct Binding<'s, 'db> {
+    statement: &'s mut Statement<'db>,
+    place: usize,
+}
+
+impl Binding<'_, '_> {
+    pub(super) fn put(&mut self, value: impl ToSql) -> rusqlite::Result<()> {
+        self.place += 1;
+        self.statement.raw_bind_parameter(self.place, value)
+    }
+}
+
+impl<'db> Statements<'db> {
+    pub(super) fn of(db: &'db Connection) -> Self {
+        Self { db, held: RefCell::new(HashMap::new()) }
+    }
+
+    /// Runs a statement with the values that `bind` gives it: all of them, each time.
+    pub(super) fn run(
+        &self,
+        sql: Sql,
+        bind: impl FnOnce(&mut Binding<'_, 'db>) -> rusqlite::Result<()>,
+    ) -> rusqlite::Result<()> {
+        let mut held = self.held.borrow_mut();
+        let statement = match held.entry(sql) {
+            std::collections::hash_map::Entry::Occupied(entry) => entry.into_mut(),
+            std::collections::hash_map::Entry::Vacant(entry) => entry.insert(self.db.prepare(&sql.text())?),
+        };
+        bind(&mut Binding { statement, place: 0 })?;
+        statement.raw_execute().map(drop)
+    }
+}
