@@ -43,7 +43,7 @@ impl std::fmt::Debug for Endpoint {
 }
 
 fn refuse<T>(server: &HttpServer, words: &str) -> Result<T, Error> {
-    Err(Error::Model(format!("the server {}: {words}", server.name)))
+    Err(Error::Model(format!("{}: {words}", server.name)))
 }
 
 impl Endpoint {
