@@ -8,7 +8,7 @@ use hyper::header::{HeaderName, HeaderValue};
 use hyper::{Method, StatusCode};
 use sayso_core::json::ObjectView;
 use sayso_core::limits::{HTTP_SESSION_BYTES_MAX, HTTP_UNREAD_MESSAGES_MAX, OUTGOING_LINES_MAX};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::timeout;
 
@@ -22,6 +22,8 @@ const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 /// How long a server may take to take an answer or a notification.
 const TAKE_WITHIN: Duration = Duration::from_secs(30);
+/// How long the stream of no request is waited for; some servers say nothing of it before there is something to say.
+const LISTEN_WITHIN: Duration = Duration::from_secs(1);
 /// How long saying the end may take: on this machine it is a few milliseconds.
 const LEAVE_WITHIN: Duration = Duration::from_secs(2);
 
@@ -79,7 +81,10 @@ async fn speak(session: Arc<Session>, mut waiting: mpsc::Receiver<String>) {
                 session.say(text).await;
                 if method == "notifications/initialized" {
                     let session = session.clone();
-                    streams.spawn(async move { session.overhear().await });
+                    let (listens, listening) = oneshot::channel();
+                    streams.spawn(async move { session.overhear(listens).await });
+                    // What a server asks there before somebody listens may be lost. Whether it failed is nobody's concern.
+                    drop(timeout(LISTEN_WITHIN, listening).await);
                 }
             }
             Kind::Response { .. } => session.say(text).await,

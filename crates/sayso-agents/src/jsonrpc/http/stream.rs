@@ -5,6 +5,7 @@ use std::time::Duration;
 use hyper::header::{HeaderName, HeaderValue};
 use hyper::{Method, StatusCode};
 use sayso_core::limits::{HTTP_EVENT_ID_BYTES_MAX, HTTP_STREAM_EVENTS_MAX, LINE_BYTES_MAX};
+use tokio::sync::oneshot;
 use tokio::time::sleep;
 
 use super::events::{EventReader, Oversized};
@@ -141,9 +142,12 @@ impl Session {
 
     /// Passes on what belongs to no request, for as long as there is a stream for it. Nobody waits for it, and what
     /// befalls it says nothing of the calls.
-    pub(super) async fn overhear(&self) {
+    pub(super) async fn overhear(&self, listens: oneshot::Sender<()>) {
         let place = Place::of_none();
-        if let Ok(body) = self.listen(&place).await {
+        let listening = self.listen(&place).await;
+        // It may have been waited for long enough.
+        let _ = listens.send(());
+        if let Ok(body) = listening {
             drop(self.follow(body, place).await);
         }
     }
