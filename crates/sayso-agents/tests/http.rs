@@ -16,6 +16,7 @@ use sayso::kit::HttpServer;
 use sayso::plan::{DEFAULT_KEY, Plan, expect_form};
 use sayso::{Json, OperationKind};
 use sayso_agents::operate::{Client, OperateError, Operation, Report, reach};
+use sayso_core::limits::HTTP_STREAM_EVENTS_MAX;
 
 fn client(server: HttpServer, limit: Duration) -> Client {
     Client::new("shipping", reach(&server.into()).unwrap(), limit)
@@ -26,7 +27,7 @@ fn book() -> Operation {
 }
 
 fn to_pune() -> Plan {
-    expect_form(DEFAULT_KEY).message("Where to?").accept(Json::parse(r#"{"city":"Pune"}"#).unwrap()).into()
+    expect_form(DEFAULT_KEY).message("Where to?").accept(Json::parse(r#"{"city":"Pune"}"#).unwrap())
 }
 
 /// One call of `book`, and the end of the session.
@@ -188,6 +189,8 @@ async fn what_is_no_answer_ends_the_operation_with_its_reason() {
         (vec![bytes("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 99\r\n\r\n{")], "was lost"),
         (vec![bytes("SSH-2.0-hello\r\n")], "was lost"),
         (Vec::new(), "was lost"),
+        (stream([bytes("data: x\n\n".repeat(HTTP_STREAM_EVENTS_MAX + 1)), Part::Hang]), "more than 100000 events"),
+        (stream([bytes(format!("id: {}\ndata: x\n\n", "i".repeat(2000))), Part::Hang]), "an id of more than 1024"),
     ] {
         let peer = calling(parts).await;
         let error = failure(peer.server()).await;

@@ -1,5 +1,5 @@
 use sayso_core::json::visible;
-use sayso_core::limits::HTTP_STREAM_EVENTS_MAX;
+use sayso_core::limits::{HTTP_EVENT_ID_BYTES_MAX, HTTP_STREAM_EVENTS_MAX};
 
 /// Characters of a media type that are repeated.
 const MEDIA_TYPE_CHARS_MAX: usize = 100;
@@ -47,6 +47,9 @@ pub enum HttpFault {
     /// A message over the limit.
     #[error("the server sent a message of more than 16 MiB")]
     TooLong,
+    /// The id of an event over the limit.
+    #[error("the server gave an event an id of more than {HTTP_EVENT_ID_BYTES_MAX} bytes")]
+    EventId,
     /// A stream over the limit.
     #[error("the server sent more than {HTTP_STREAM_EVENTS_MAX} events in one stream")]
     TooManyEvents,

@@ -20,6 +20,8 @@ use crate::jsonrpc::{Kind, Message, MessageReceiver, MessageSender, Received, no
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+/// A version is a date; one that is longer is refused by whoever reads the answer.
+const VERSION_BYTES_MAX: usize = 32;
 /// How long a server may take to take an answer or a notification.
 const TAKE_WITHIN: Duration = Duration::from_secs(30);
 /// How long the stream of no request is waited for; some servers say nothing of it before there is something to say.
@@ -209,7 +211,8 @@ impl Session {
 fn agreed_version(message: &str) -> Option<HeaderValue> {
     let message = Message::parse(message).ok()?;
     let version = ObjectView::read(message.member("result")?)?.get("protocolVersion")?;
-    HeaderValue::from_str(&serde_json::from_str::<String>(version).ok()?).ok()
+    let version = serde_json::from_str::<String>(version).ok().filter(|version| version.len() <= VERSION_BYTES_MAX)?;
+    HeaderValue::from_str(&version).ok()
 }
 
 #[async_trait]

@@ -52,7 +52,7 @@ impl Place {
     /// Takes note of where the stream can be gone on from. An empty id takes that back.
     fn mark(&mut self, id: &str) -> Result<(), HttpFault> {
         if id.len() > HTTP_EVENT_ID_BYTES_MAX {
-            return Err(HttpFault::TooLong);
+            return Err(HttpFault::EventId);
         }
         self.last_event = HeaderValue::from_str(id).ok().filter(|id| !id.is_empty());
         Ok(())
