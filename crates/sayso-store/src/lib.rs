@@ -6,10 +6,10 @@
 
 pub mod clock;
 pub mod conformance;
-pub mod examine;
 pub mod limit;
-pub mod memory;
 mod pending;
+pub mod examine;
+pub mod memory;
 mod postgres;
 mod sqlite;
 

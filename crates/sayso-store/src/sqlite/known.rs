@@ -108,11 +108,7 @@ impl Known {
                 }
             }
             Write::EraseRequestState(round) => self.states.drop_one(round),
-            Write::Details { .. }
-            | Write::Creation { .. }
-            | Write::Result { .. }
-            | Write::Token(_)
-            | Write::Event(_) => {}
+            Write::Details { .. } | Write::Creation { .. } | Write::Result { .. } | Write::Token(_) | Write::Event(_) => {}
         }
     }
 }
