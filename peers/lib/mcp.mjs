@@ -1,5 +1,7 @@
-// The official TypeScript client over stdio, and the servers it is put in front of.
+// The official TypeScript client over stdio, and the servers that the tests speak to.
+import { once } from "node:events";
 import { readFile } from "node:fs/promises";
+import { createServer } from "node:net";
 import { fileURLToPath } from "node:url";
 
 import { Client } from "@modelcontextprotocol/client";
@@ -14,6 +16,28 @@ export const EVERYTHING = {
   command: process.execPath,
   args: [fileURLToPath(import.meta.resolve("@modelcontextprotocol/server-everything/dist/index.js")), "stdio"],
 };
+
+/**
+ * The reference server over HTTP, on a port of its own; it ends with the test.
+ * @returns its endpoint
+ */
+export async function everythingOverHttp(t) {
+  const port = await freePort();
+  const [path] = EVERYTHING.args;
+  const server = new Program(t, EVERYTHING.command, [path, "streamableHttp"], { env: { PORT: String(port) } });
+  await server.line(/listening on port/, { stream: "stderr" });
+  return `http://127.0.0.1:${port}/mcp`;
+}
+
+/** A port that nobody listens on: the reference server does not say which one it was given. */
+async function freePort() {
+  const probe = createServer().listen(0, "127.0.0.1");
+  await once(probe, "listening");
+  const { port } = probe.address();
+  probe.close();
+  await once(probe, "close");
+  return port;
+}
 
 /** A server that takes its question back. */
 export const WITHDRAWING = {

@@ -331,7 +331,7 @@ async fn a_submission_that_cannot_be_run_is_refused_before_anything_starts() {
     };
     let call = |tool: &str| vec![ScriptedCall::new(tool, json("{}"))];
     let plan = || Some(expect_form(DEFAULT_KEY).cancel());
-    let http = HttpServer { name: "shipping".to_owned(), url: "https://example.com/mcp".to_owned() };
+    let http = |url: &str| vec![HttpServer::new("shipping", url).into()];
     use HumanInput::{Fail, Managed};
     for (spec, human_input, words) in [
         (AgentSpec { plan: plan(), ..whole() }, Managed, "exclude each other"),
@@ -345,7 +345,9 @@ async fn a_submission_that_cannot_be_run_is_refused_before_anything_starts() {
         (AgentSpec { tools: vec!["book".to_owned()], ..whole() }, Fail, "must be written server:name"),
         (AgentSpec { servers: Vec::new(), ..whole() }, Fail, "not bound"),
         (AgentSpec { servers: vec![booking().into(), booking().into()], ..whole() }, Fail, "two servers"),
-        (AgentSpec { servers: vec![http.into()], ..whole() }, Fail, "bind a StdioServer"),
+        (AgentSpec { servers: http("https://localhost/mcp"), ..whole() }, Fail, "https cannot be spoken"),
+        (AgentSpec { servers: http("http://example.com/mcp"), ..whole() }, Fail, "allow_plain_http"),
+        (AgentSpec { servers: http(""), ..whole() }, Fail, "the URL of the server"),
         (AgentSpec { servers: vec![StdioServer::new("a:b", ["x"]).into()], ..whole() }, Fail, "no colon"),
         (AgentSpec { servers: vec![StdioServer::new("shipping", [""; 0]).into()], ..whole() }, Fail, "no command"),
         (AgentSpec { plan: Some(sequence([])), ..whole() }, Fail, "the plan cannot be followed"),

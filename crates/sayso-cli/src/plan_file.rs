@@ -3,9 +3,10 @@
 use std::ops::Range;
 use std::time::Duration;
 
+use sayso::kit::{HttpHeader, HttpServer, Server as Binding, StdioServer};
 use sayso::plan::{self, DEFAULT_KEY, Expectation, Plan, Run};
 use sayso::{Json, OperationKind, limits};
-use sayso_agents::operate::Operation;
+use sayso_agents::operate::{Operation, reach};
 use serde::Deserialize;
 use serde_json::Value;
 use toml::Spanned;
@@ -13,10 +14,10 @@ use toml::Spanned;
 /// A plan file, read and checked.
 #[derive(Debug)]
 pub struct PlanFile {
-    /// The server's name.
-    pub server: String,
-    /// Its program and arguments.
-    pub command: Vec<String>,
+    /// The name that the file gives to its server.
+    pub name: String,
+    /// The server; none where the file leaves it to the command line.
+    pub server: Option<Binding>,
     /// What is to be done, in order.
     pub operations: Vec<(Operation, Run)>,
 }
@@ -24,10 +25,13 @@ pub struct PlanFile {
 /// The longest an operation may take: longer than any test.
 pub const TIME_LIMIT_MAX: Duration = Duration::from_secs(86_400);
 
+/// What a server is called that has no name.
+const SERVER_NAME: &str = "server";
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
-    server: Server,
+    server: Option<Spanned<Server>>,
     #[serde(default)]
     operation: Vec<Spanned<OperationTable>>,
 }
@@ -36,7 +40,10 @@ struct File {
 #[serde(deny_unknown_fields)]
 struct Server {
     name: Option<String>,
-    command: Spanned<Vec<String>>,
+    command: Option<Spanned<Vec<String>>>,
+    url: Option<Spanned<String>>,
+    headers: Option<Spanned<toml::Table>>,
+    allow_plain_http: Option<Spanned<bool>>,
 }
 
 #[derive(Deserialize)]
@@ -99,16 +106,55 @@ fn located(text: &str, (place, problem): &Fault) -> String {
 }
 
 fn checked(file: File) -> Result<PlanFile, Fault> {
-    let command = file.server.command;
-    if command.get_ref().is_empty() {
-        return Err((command.span(), "command names the server's program and its arguments".to_owned()));
-    }
+    let (name, server) = match file.server {
+        Some(table) => server(table)?,
+        None => (SERVER_NAME.to_owned(), None),
+    };
     if file.operation.is_empty() {
         return Err((0..0, "the file has no [[operation]]".to_owned()));
     }
     let operations = file.operation.into_iter().map(operation).collect::<Result<_, _>>()?;
-    let server = file.server.name.unwrap_or_else(|| "server".to_owned());
-    Ok(PlanFile { server, command: command.into_inner(), operations })
+    Ok(PlanFile { name, server, operations })
+}
+
+/// The server's name, and the server where the table has more than that.
+fn server(table: Spanned<Server>) -> Result<(String, Option<Binding>), Fault> {
+    let place = table.span();
+    let Server { name, command, url, headers, allow_plain_http } = table.into_inner();
+    let name = name.unwrap_or_else(|| SERVER_NAME.to_owned());
+    let Some(url) = url else {
+        let stray = headers.map(|headers| headers.span()).or_else(|| allow_plain_http.map(|allowed| allowed.span()));
+        if let Some(place) = stray {
+            return Err((place, "headers and allow_plain_http belong to a url".to_owned()));
+        }
+        return match command {
+            Some(command) if command.get_ref().is_empty() => {
+                Err((command.span(), "command names the server's program and its arguments".to_owned()))
+            }
+            Some(command) => Ok((name.clone(), Some(StdioServer::new(name, command.into_inner()).into()))),
+            None => Ok((name, None)),
+        };
+    };
+    if command.is_some() {
+        return Err((place, "a server is a command or a url".to_owned()));
+    }
+    let url_place = url.span();
+    let headers = headers.map(read_headers).transpose()?.unwrap_or_default();
+    let allow_plain_http = allow_plain_http.is_some_and(Spanned::into_inner);
+    let server = HttpServer { name: name.clone(), url: url.into_inner(), headers, allow_plain_http }.into();
+    // Said here, where the line is known; whoever runs it would say the same.
+    reach(&server).map_err(|error| (url_place, error.to_string()))?;
+    Ok((name, Some(server)))
+}
+
+/// Read by hand: an error must not repeat a value.
+fn read_headers(table: Spanned<toml::Table>) -> Result<Vec<HttpHeader>, Fault> {
+    let place = table.span();
+    let header = |(name, value)| match value {
+        toml::Value::String(value) => Ok(HttpHeader { name, value }),
+        _ => Err((place.clone(), "a header is a text: headers = { Authorization = \"Bearer …\" }".to_owned())),
+    };
+    table.into_inner().into_iter().map(header).collect()
 }
 
 fn operation(table: Spanned<OperationTable>) -> Result<(Operation, Run), Fault> {

@@ -98,6 +98,21 @@ pub const REDACTION_DEPTH_MAX: usize = 16;
 /// Subschemas looked at for one value before everything counts as secret: the expansion that the schema gate allows.
 pub const REDACTION_SCHEMA_STEPS_MAX: usize = 4096;
 
+// Servers over HTTP.
+
+/// Headers of our own choice that go with every request to a server: a credential, and what a proxy wants.
+pub const HTTP_HEADERS_MAX: usize = 32;
+/// Name and value of such a header: most servers take no more than 8 KiB of all of them.
+pub const HTTP_HEADER_BYTES_MAX: usize = 8 * 1024;
+/// A server's name for its session; the field's are about forty characters.
+pub const HTTP_SESSION_BYTES_MAX: usize = 1024;
+/// The id of an event that a stream can go on from.
+pub const HTTP_EVENT_ID_BYTES_MAX: usize = 1024;
+/// Messages of one session that nobody has read yet before its streams are held back: each may be of the full size.
+pub const HTTP_UNREAD_MESSAGES_MAX: usize = 8;
+/// Events of one stream: a call that tells its progress every second for a day has fewer.
+pub const HTTP_STREAM_EVENTS_MAX: usize = 100_000;
+
 // Policies and grants.
 
 /// A policy file: far more than a thousand rules take.

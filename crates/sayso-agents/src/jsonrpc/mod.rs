@@ -1,17 +1,21 @@
-//! JSON-RPC 2.0 over lines, kept raw: a message is its text and the places of its members. What every dialect over
-//! pipes needs beside that is here too: the server's process, and the form of MCP's elicitations.
+//! JSON-RPC 2.0, kept raw: a message is its text and the places of its members. The ways to a server are here too, lines
+//! over a process's pipes and MCP's streamable HTTP behind one [`Transport`], and the form of MCP's elicitations.
 
 mod compose;
 mod elicitation;
+mod http;
 mod lines;
 mod message;
 mod process;
+mod transport;
 
 pub use compose::{Outgoing, error, notification, request, result};
 pub use elicitation::{elicit_result, read_elicitation};
+pub use http::{Endpoint, HttpFault};
 pub use lines::{Line, LineReader};
 pub use message::{Kind, Malformed, Message};
 pub use process::{Launch, Launched, Program, Running};
+pub use transport::{Conversation, MessageReceiver, MessageSender, Received, Transport};
 
 /// Invalid JSON (JSON-RPC 2.0, section 5.1).
 pub const PARSE_ERROR: i64 = -32700;

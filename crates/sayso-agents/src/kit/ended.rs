@@ -1,7 +1,6 @@
-use sayso::kit::{Ended, Server};
+use sayso::kit::Ended;
 use sayso::{Failure, Json, Outcome, Step};
 
-use crate::jsonrpc::Program;
 use crate::operate::{OperateError, Reply};
 
 /// What a scripted agent or an operation has been answered so far.
@@ -39,12 +38,4 @@ pub(super) fn failure(error: &OperateError) -> Outcome {
     }
     message.truncate(end);
     Outcome::Failed(Failure::new(error.code(), message))
-}
-
-/// The program of a server; submission has refused every other.
-pub(super) fn program(server: &Server) -> Program {
-    match server {
-        Server::Stdio(server) => Program(server.command.iter().map(Into::into).collect()),
-        Server::Http(_) => Program(Vec::new()),
-    }
 }

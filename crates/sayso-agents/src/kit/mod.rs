@@ -1,4 +1,4 @@
-//! What runs the specs of [`sayso::kit`]: scripted agents and direct operations, against servers over stdio.
+//! What runs the specs of [`sayso::kit`]: scripted agents and direct operations, against servers over stdio and HTTP.
 //!
 //! The harness `script` is an agent without a model: it makes the calls of its script in order, in one session with each
 //! of its servers. What a server asks meanwhile is answered by the plan, or stored as a live round that a person answers.
@@ -135,6 +135,8 @@ use async_trait::async_trait;
 use sayso::Error;
 use sayso::kit::{Ended, HumanInput, Runner, Spec, Task};
 
+use crate::operate::reach;
+
 /// The name of the harness.
 const HARNESS: &str = "script";
 
@@ -152,6 +154,11 @@ impl Runner for ScriptRunner {
     }
 
     fn check(&self, spec: &Spec, _human_input: HumanInput) -> Result<(), Error> {
+        let servers = match spec {
+            Spec::Agent(spec) => spec.servers.as_slice(),
+            Spec::Operation(spec) => std::slice::from_ref(&spec.server),
+        };
+        servers.iter().try_for_each(|server| reach(server).map(drop))?;
         match spec {
             Spec::Agent(spec) if spec.script.is_empty() => {
                 Err(Error::Model("a scripted agent needs a script: a list of tool calls".to_owned()))

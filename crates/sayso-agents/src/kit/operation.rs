@@ -1,13 +1,11 @@
 //! One operation of a server, answered by its plan.
 
-use std::sync::Arc;
-
 use sayso::Outcome;
 use sayso::kit::{Ended, OperationSpec, Task};
 use sayso::plan::Plan;
 
-use super::ended::{Answers, failure, program};
-use crate::operate::{Client, OperateError, Operation};
+use super::ended::{Answers, failure};
+use crate::operate::{Client, OperateError, Operation, reach};
 
 pub(super) async fn run(spec: &OperationSpec, task: &Task) -> Ended {
     let mut answers = Answers::default();
@@ -16,7 +14,11 @@ pub(super) async fn run(spec: &OperationSpec, task: &Task) -> Ended {
         Err(error) => return answers.ended(failure(&OperateError::Plan(error)), Vec::new()),
     };
     let operation = Operation { arguments: spec.arguments.clone(), ..Operation::new(spec.kind, &spec.name) };
-    let mut client = Client::new(spec.server.name(), Arc::new(program(&spec.server)), spec.time_limit);
+    let transport = match reach(&spec.server) {
+        Ok(transport) => transport,
+        Err(error) => return answers.ended(failure(&OperateError::Start(error.to_string())), Vec::new()),
+    };
+    let mut client = Client::new(spec.server.name(), transport, spec.time_limit);
     let mut stop = task.stop.clone();
     let report = tokio::select! {
         report = client.run(&operation, plan) => Some(report),

@@ -6,9 +6,9 @@ use sayso::kit::{AgentSpec, Ended, HumanInput, ScriptedCall, Task};
 use sayso::plan::{Plan, Run};
 use sayso::{Failure, OperationKind, Outcome, Step};
 
-use super::ended::{Answers, failure, program};
+use super::ended::{Answers, failure};
 use super::rounds::{Rounds, settle};
-use crate::operate::{Answer, Connection, OperateError, Operation, Planned, Reply};
+use crate::operate::{Answer, Connection, OperateError, Operation, Planned, Reply, reach};
 
 /// What becomes of a run beside its answers.
 struct Script<'a> {
@@ -121,7 +121,8 @@ impl<'a> Script<'a> {
             std::collections::btree_map::Entry::Vacant(place) => {
                 let bound = self.spec.servers.iter().find(|bound| bound.name() == server);
                 let bound = bound.ok_or_else(|| OperateError::Start(format!("{server} is not bound")))?;
-                place.insert(Connection::open(&program(bound))?)
+                let transport = reach(bound).map_err(|error| OperateError::Start(error.to_string()))?;
+                place.insert(Connection::open(&*transport)?)
             }
         };
         let begun = async {

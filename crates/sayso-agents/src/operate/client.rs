@@ -9,22 +9,23 @@ use sayso::plan::{PlanError, Run};
 use super::connection::{Connection, Planned};
 use super::error::OperateError;
 use super::operation::{Exchange, Operation, Reply, Report};
-use crate::jsonrpc::Launch;
+use crate::jsonrpc::Transport;
 
-/// A client of one server. The server is started for the first operation and serves the next ones too, unless one was cut
-/// short: what that server still says belongs to nothing any more, so the next operation gets a new one.
+/// A client of one server. The server is started, or a session with it begun, for the first operation and serves the next
+/// ones too, unless one was cut short: what is still said then belongs to nothing any more, so the next operation gets a
+/// new one.
 #[derive(Debug)]
 pub struct Client {
     name: String,
-    launch: Arc<dyn Launch>,
+    transport: Arc<dyn Transport>,
     time_limit: Duration,
     connection: Option<Connection>,
 }
 
 impl Client {
     /// A client of the server `name`. Each operation has `time_limit`, and so has starting the server.
-    pub fn new(name: impl Into<String>, launch: Arc<dyn Launch>, time_limit: Duration) -> Self {
-        Self { name: name.into(), launch, time_limit, connection: None }
+    pub fn new(name: impl Into<String>, transport: Arc<dyn Transport>, time_limit: Duration) -> Self {
+        Self { name: name.into(), transport, time_limit, connection: None }
     }
 
     /// Runs one operation, answering by the plan.
@@ -51,7 +52,7 @@ impl Client {
         // It stays in its place all the while: whoever drops this future can still end the server.
         let connection = match &mut self.connection {
             Some(connection) => connection,
-            none => none.insert(Connection::open(&*self.launch)?),
+            none => none.insert(Connection::open(&*self.transport)?),
         };
         let mut planned = Planned::new(&self.name, operation, run);
         let reply = exchange(connection, operation, &mut planned, self.time_limit).await;

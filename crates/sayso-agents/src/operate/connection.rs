@@ -1,4 +1,4 @@
-//! One running server, as a client speaks to it.
+//! One conversation with a server, as a client has it.
 
 use std::time::Duration;
 
@@ -6,13 +6,12 @@ use async_trait::async_trait;
 use sayso::plan::{DEFAULT_KEY, Elicitation, Run};
 use sayso_core::json::ObjectView;
 use serde_json::Value;
-use tokio::io::AsyncRead;
 
 use super::error::OperateError;
 use super::operation::{Exchange, Operation, Reply};
 use crate::jsonrpc::{
-    self, INTERNAL_ERROR, INVALID_PARAMS, Kind, Launch, Line, LineReader, METHOD_NOT_FOUND, Message, Running,
-    elicit_result, read_elicitation,
+    self, INTERNAL_ERROR, INVALID_PARAMS, Kind, METHOD_NOT_FOUND, Message, MessageReceiver, MessageSender, Received,
+    Transport, elicit_result, read_elicitation,
 };
 
 /// The version that is offered, and those that are taken: the server may answer an earlier one.
@@ -21,10 +20,10 @@ const VERSIONS: [&str; 2] = [VERSION, "2025-06-18"];
 /// Pages of a list that are read: a server with more goes round in circles.
 const PAGES_MAX: usize = 64;
 
-/// A server that runs.
+/// A server that is spoken to.
 pub(crate) struct Connection {
-    pub server: Running,
-    lines: LineReader<Box<dyn AsyncRead + Send + Unpin>>,
+    pub server: Box<dyn MessageSender>,
+    receiver: Box<dyn MessageReceiver>,
     next_id: u64,
     tools: Vec<String>,
     is_initialized: bool,
@@ -77,9 +76,10 @@ impl<'a> Planned<'a> {
 }
 
 impl Connection {
-    pub fn open(launch: &dyn Launch) -> Result<Self, OperateError> {
-        let (server, lines) = launch.launch().map_err(OperateError::Start)?.speak();
-        Ok(Self { server, lines, next_id: 1, tools: Vec::new(), is_initialized: false })
+    pub fn open(transport: &dyn Transport) -> Result<Self, OperateError> {
+        let conversation = transport.open().map_err(OperateError::Start)?;
+        let (server, receiver) = (conversation.sender, conversation.receiver);
+        Ok(Self { server, receiver, next_id: 1, tools: Vec::new(), is_initialized: false })
     }
 
     /// Declares forms and URLs, as a client of a person would.
@@ -150,11 +150,12 @@ impl Connection {
         self.next_id += 1;
         self.server.send(jsonrpc::request(&own_id, method, params)).await;
         loop {
-            let line = match self.next_line(answering, limit).await? {
-                Line::Text(line) => line,
-                Line::TooLong => return Err(OperateError::TooLong),
+            let line = match self.receive(answering, limit).await? {
+                Received::Message(line) => line,
+                Received::TooLong => return Err(OperateError::TooLong),
                 // How it ended is known once its process was waited for.
-                Line::End => return Err(OperateError::Ended(String::new())),
+                Received::Ended => return Err(OperateError::Ended(String::new())),
+                Received::Lost(fault) => return Err(OperateError::Http(fault)),
             };
             // Servers print banners and debug output where only messages belong.
             let Ok(message) = Message::parse(&line) else { continue };
@@ -170,7 +171,7 @@ impl Connection {
                     "ping" => self.server.send(jsonrpc::result(id, "{}")).await,
                     "elicitation/create" => {
                         let asked = answering.asked(&message, id).await;
-                        say(&self.server, asked).await?;
+                        say(&*self.server, asked).await?;
                     }
                     _ => {
                         let words = "this client takes elicitations only";
@@ -181,10 +182,10 @@ impl Connection {
         }
     }
 
-    /// The server's next line; what becomes ready to be said meanwhile is said.
-    async fn next_line(&mut self, answering: &mut dyn Answer, limit: Option<Duration>) -> Result<Line, OperateError> {
+    /// What the server says next; what becomes ready to be said meanwhile is said.
+    async fn receive(&mut self, answering: &mut dyn Answer, limit: Option<Duration>) -> Result<Received, OperateError> {
         // One read from its beginning to its end: given up half-way it would lose what it has read.
-        let mut next = std::pin::pin!(self.lines.next());
+        let mut next = std::pin::pin!(self.receiver.next());
         loop {
             let limit = limit.filter(|_| !answering.is_waiting());
             let asked = tokio::select! {
@@ -194,13 +195,13 @@ impl Connection {
                     return Err(OperateError::TimedOut { limit: limit.unwrap_or_default(), expected: None });
                 }
             };
-            say(&self.server, asked).await?;
+            say(&*self.server, asked).await?;
         }
     }
 }
 
 /// Says what there is to say, and fails where that is the end.
-async fn say(server: &Running, asked: Asked) -> Result<(), OperateError> {
+async fn say(server: &dyn MessageSender, asked: Asked) -> Result<(), OperateError> {
     if let Some(line) = asked.line {
         server.send(line).await;
     }

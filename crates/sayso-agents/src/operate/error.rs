@@ -5,6 +5,8 @@ use sayso::ErrorCode;
 use sayso::plan::PlanError;
 use sayso_core::json::visible;
 
+use crate::jsonrpc::HttpFault;
+
 /// Characters of a server's own words that a sentence quotes.
 const SHOWN_CHARS_MAX: usize = 300;
 
@@ -46,6 +48,9 @@ pub enum OperateError {
     /// The server sent a line that is too long.
     #[error("the server sent a line of more than 16 MiB")]
     TooLong,
+    /// The conversation over HTTP cannot go on.
+    #[error("{0}")]
+    Http(HttpFault),
     /// The time was up. With what the plan would have expected next, where it was not at its end.
     #[error("no answer within {} s{}", limit.as_secs_f64(), still(expected.as_ref()))]
     TimedOut {
@@ -85,7 +90,7 @@ impl OperateError {
             Self::Unreadable(_) => ErrorCode::ManagedInputInvalid.as_str(),
             Self::NoSuchTool { .. } => ErrorCode::NotFound.as_str(),
             Self::TimedOut { .. } => ErrorCode::OperationTimeout.as_str(),
-            Self::Start(_) | Self::Refused(_) | Self::Version(_) | Self::Ended(_) | Self::TooLong => {
+            Self::Start(_) | Self::Refused(_) | Self::Version(_) | Self::Ended(_) | Self::TooLong | Self::Http(_) => {
                 ErrorCode::Unavailable.as_str()
             }
             Self::AnsweredError { .. } | Self::NoError { .. } | Self::OtherText { .. } => ANSWER_EXPECTATION_FAILED,

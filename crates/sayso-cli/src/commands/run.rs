@@ -1,35 +1,34 @@
 //! `sayso run`: operations against an MCP server, with a scripted plan in the person's place.
 
-use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args as ClapArgs;
+use sayso::kit::{HttpServer, Server};
 use sayso::wire::Request;
 use sayso::{Error, Response};
-use sayso_agents::jsonrpc::Program;
-use sayso_agents::operate::{Client, OperateError, Operation, Report};
+use sayso_agents::operate::{Client, OperateError, Operation, Report, reach};
 use sayso_core::json::visible;
 use serde::Serialize;
 
 use crate::error::CommandError;
 use crate::plan_file::{self, PlanFile, TIME_LIMIT_MAX};
-use crate::{exit, output, stop};
+use crate::{credential, exit, output, stop};
 
 /// The largest plan file: far more than a thousand expectations take.
 const PLAN_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
 /// Test what an MCP server asks: run operations, answered by a scripted plan
 ///
-/// The plan file names the server's command, the operations, and what each is expected to ask. Nothing is stored, no
-/// person is asked, and no data folder is needed. docs/plans.md has the form of the file.
+/// The plan file names the server (a command, or a URL), the operations, and what each is expected to ask. Nothing is
+/// stored, no person is asked, and no data folder is needed. docs/plans.md has the form of the file.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = exit::help(&[
     "sayso run --plan plan.toml                  a line for each operation; exit code 0 if all passed, else 10",
     "sayso run --plan plan.toml --timeout 5      where a server must be quick",
     "sayso run --plan plan.toml --json           {\"passed\": …, \"operations\": […]}",
+    "sayso run --plan plan.toml --url http://127.0.0.1:3001/mcp    against a server that runs already",
 ]))]
 pub struct RunArgs {
     /// The plan, a TOML file; - reads standard input
@@ -38,6 +37,15 @@ pub struct RunArgs {
     /// How long an operation may take, and the server to start, in seconds
     #[arg(long, default_value = "30", value_parser = time_limit, value_name = "SECONDS")]
     timeout: Duration,
+    /// Speak to the server at this URL, over HTTP, instead of the one that the plan names
+    #[arg(long, value_name = "URL")]
+    url: Option<String>,
+    /// Send the token in this file to that URL, as Authorization: Bearer; only you may be able to read the file
+    #[arg(long, value_name = "FILE", requires = "url")]
+    bearer_file: Option<PathBuf>,
+    /// Let that URL be one of another machine. Whoever is on the way can read the token and every answer
+    #[arg(long, requires = "url")]
+    allow_plain_http: bool,
     /// Print the outcome as one JSON object
     #[arg(long)]
     pub json: bool,
@@ -52,10 +60,17 @@ fn time_limit(text: &str) -> Result<Duration, String> {
 
 /// Runs the plan's operations in order.
 pub async fn run(args: RunArgs) -> Result<(), CommandError> {
-    let PlanFile { server, command, operations } = read(&args.plan)?;
+    let PlanFile { name, server, operations } = read(&args.plan)?;
+    let server = match &args.url {
+        Some(url) => at(url, &name, &args)?,
+        None => server.ok_or_else(|| CommandError::Usage {
+            message: "the plan names no server".to_owned(),
+            help: "give its [server] a command or a url, or name one with --url".to_owned(),
+        })?,
+    };
+    let transport = reach(&server)?;
     let told = stop::signal()?;
-    let program = Program(command.into_iter().map(OsString::from).collect());
-    let mut client = Client::new(server, Arc::new(program), args.timeout);
+    let mut client = Client::new(name, transport, args.timeout);
     let mut outcome = Outcome { passed: true, operations: Vec::new() };
     let total = operations.len();
     let work = async {
@@ -80,6 +95,20 @@ pub async fn run(args: RunArgs) -> Result<(), CommandError> {
     }
     let failed = outcome.operations.iter().filter(|done| !done.passed).count();
     if failed == 0 { Ok(()) } else { Err(CommandError::NotPassed { failed, total }) }
+}
+
+/// The server at `--url`. The headers of the plan are for the plan's server, and are not sent here.
+fn at(url: &str, name: &str, args: &RunArgs) -> Result<Server, CommandError> {
+    let mut server = HttpServer { allow_plain_http: args.allow_plain_http, ..HttpServer::new(name, url) };
+    if let Some(file) = &args.bearer_file {
+        server = server.header("Authorization", format!("Bearer {}", credential::read_token(file)?));
+    }
+    let server = Server::from(server);
+    reach(&server).map_err(|error| CommandError::Usage {
+        message: format!("--url cannot be used: {error}"),
+        help: "use an http:// URL of this machine; docs/plans.md says what else there is".to_owned(),
+    })?;
+    Ok(server)
 }
 
 fn read(file: &Path) -> Result<PlanFile, CommandError> {

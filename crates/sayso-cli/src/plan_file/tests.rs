@@ -41,10 +41,8 @@ fn a_whole_file_is_read() {
         "#,
     )
     .unwrap();
-    assert_eq!(
-        (file.server.as_str(), file.command.as_slice()),
-        ("shipping", &["npx", "shipping"].map(String::from)[..])
-    );
+    assert_eq!(file.name, "shipping");
+    assert_eq!(file.server, Some(StdioServer::new("shipping", ["npx", "shipping"]).into()));
     let [(book, run), (look, nothing)] = file.operations.as_slice() else { panic!("two operations") };
     assert_eq!(
         (book.kind, book.name.as_str(), book.expect_text.as_deref()),
@@ -56,6 +54,36 @@ fn a_whole_file_is_read() {
         "a form whose message contains \"Where\" whose schema contains {\"type\":\"object\"} or a form was expected";
     assert!(run.finish().unwrap_err().to_string().contains(expected));
     assert_eq!((look.kind, look.expect_error, nothing.finish()), (OperationKind::Resource, true, Ok(())));
+}
+
+#[test]
+fn a_server_is_a_command_or_a_url_or_left_to_the_command_line() {
+    let operation = "[[operation]]\ntool = \"t\"\n";
+    let with = |server: &str| read(&format!("{server}\n{operation}"));
+    let file = with(
+        "[server]\nname = \"s\"\nurl = \"http://localhost:3001/mcp\"\nheaders = { Authorization = \"Bearer s3cret\" }",
+    )
+    .unwrap();
+    assert!(!format!("{file:?}").contains("s3cret"));
+    let server = HttpServer::new("s", "http://localhost:3001/mcp").header("Authorization", "Bearer s3cret");
+    assert_eq!(file.server, Some(server.into()));
+    let elsewhere = with("[server]\nurl = \"http://10.0.0.7/mcp\"\nallow_plain_http = true").unwrap();
+    assert_eq!(elsewhere.server, Some(HttpServer::new("server", "http://10.0.0.7/mcp").allow_plain_http().into()));
+    assert_eq!(with("").unwrap().server, None);
+    let named = with("[server]\nname = \"s\"").unwrap();
+    assert_eq!((named.name.as_str(), named.server), ("s", None));
+    for (server, words) in [
+        ("url = \"https://localhost/mcp\"", "line 2: server: https cannot be spoken"),
+        ("url = \"http://10.0.0.7/mcp\"", "line 2: server: its URL must be on this machine"),
+        ("url = \"http://localhost/\"\ncommand = [\"x\"]", "line 1: a server is a command or a url"),
+        ("command = [\"x\"]\nheaders = {}", "line 3: headers and allow_plain_http belong to a url"),
+        ("command = [\"x\"]\nallow_plain_http = true", "line 3: headers and allow_plain_http belong to a url"),
+        ("url = \"http://localhost/\"\nheaders = { a = 4711 }", "line 3: a header is a text"),
+        ("url = \"http://localhost/\"\nheaders = { Host = \"4711\" }", "line 2: server: the header host is set"),
+    ] {
+        let error = with(&format!("[server]\n{server}")).unwrap_err();
+        assert!(error.contains(words) && !error.contains("4711"), "{words}: {error}");
+    }
 }
 
 #[test]

@@ -181,3 +181,77 @@ fn an_interrupted_run_lets_its_server_leave() {
     assert!(rest.starts_with("left\nerror[interrupted]"), "{rest}");
     assert_eq!(child.wait().unwrap().code(), Some(130));
 }
+
+/// A server over HTTP with the tool `t`, for one operation. Gives its URL, and what came once it was told the end.
+fn over_http() -> (String, std::thread::JoinHandle<String>) {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let serving = std::thread::spawn(move || {
+        let mut came = String::new();
+        for stream in listener.incoming() {
+            let mut stream = BufReader::new(stream.unwrap());
+            let mut head = String::new();
+            while stream.read_line(&mut head).unwrap() > 2 {}
+            let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok()).unwrap_or(0);
+            let mut body = vec![0; length];
+            stream.read_exact(&mut body).unwrap();
+            let body = String::from_utf8(body).unwrap();
+            let result = |id: u32, result: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#);
+            let (status, answer) = match () {
+                () if body.contains("\"initialize\"") => {
+                    ("200 OK\r\nmcp-session-id: s", result(1, r#"{"protocolVersion":"2025-11-25","capabilities":{}}"#))
+                }
+                () if body.contains("tools/list") => ("200 OK", result(2, r#"{"tools":[{"name":"t"}]}"#)),
+                () if body.contains("tools/call") => ("200 OK", result(3, r#"{"content":[{"text":"done"}]}"#)),
+                () if body.is_empty() => ("405 Method Not Allowed", String::new()),
+                () => ("202 Accepted", String::new()),
+            };
+            let length = answer.len();
+            let reply = format!(
+                "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{answer}"
+            );
+            stream.get_mut().write_all(reply.as_bytes()).unwrap();
+            came.push_str(&head);
+            if head.starts_with("DELETE") {
+                break;
+            }
+        }
+        came
+    });
+    (url, serving)
+}
+
+#[test]
+fn a_server_over_http_is_named_by_the_plan_or_the_command_line() {
+    let operation = "[[operation]]\ntool = \"t\"\nexpect_text = \"done\"\n";
+    let (url, serving) = over_http();
+    let server = format!("[server]\nurl = \"{url}\"\nheaders = {{ Authorization = \"Bearer of-the-plan\" }}\n");
+    run_plan(&format!("{server}{operation}"), &[]).expect_code(0);
+    assert!(serving.join().unwrap().contains("authorization: Bearer of-the-plan"));
+
+    // The command line's server is not sent what belongs to the plan's.
+    let (url, serving) = over_http();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("token");
+    std::fs::write(&file, "s3cret\n").unwrap();
+    std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let args = ["--url", &url, "--bearer-file", file.to_str().unwrap(), "--json"];
+    let ended = run_plan(&format!("{server}{operation}"), &args).expect_code(0);
+    assert!(!format!("{}{}", ended.stdout, ended.stderr).contains("s3cret"));
+    let came = serving.join().unwrap();
+    assert!(came.contains("authorization: Bearer s3cret") && !came.contains("of-the-plan"), "{came}");
+}
+
+#[test]
+fn a_plan_without_a_server_needs_one_and_a_url_that_cannot_be_used_is_refused() {
+    let operation = "[[operation]]\ntool = \"t\"\n";
+    for (args, words) in [
+        (&[][..], "the plan names no server"),
+        (&["--url", "https://localhost/mcp"][..], "https cannot be spoken"),
+        (&["--url", "http://mcp.example.com/"][..], "must be on this machine"),
+        (&["--bearer-file", "token"][..], "--url"),
+    ] {
+        let ended = run_plan(operation, args).expect_code(2);
+        assert!(ended.stderr.contains(words), "{words}: {}", ended.stderr);
+    }
+}

@@ -3,7 +3,8 @@ use sayso_core::time::UnixMs;
 
 use super::Kit;
 use super::handle::ExecutionHandle;
-use super::spec::{AgentSpec, HumanInput, ScriptedCall, Server};
+use super::server::Server;
+use super::spec::{AgentSpec, HumanInput, ScriptedCall};
 use crate::plan::Plan;
 
 /// An agent of a kit: a harness, and a model where it has any.

@@ -6,6 +6,7 @@
 mod agent;
 mod handle;
 mod runner;
+mod server;
 mod spec;
 mod store;
 mod supervise;
@@ -13,9 +14,8 @@ mod supervise;
 pub use agent::{Agent, Submission};
 pub use handle::{ExecutionHandle, ExecutionResult, ExecutionState, ExecutionStatus};
 pub use runner::{Ended, Runner, Stop, Task};
-pub use spec::{
-    AgentSpec, HttpServer, HumanInput, OperationSpec, ScriptedCall, Server, Spec, StdioServer, TIME_LIMIT_DEFAULT,
-};
+pub use server::{HttpHeader, HttpServer, Server, StdioServer};
+pub use spec::{AgentSpec, HumanInput, OperationSpec, ScriptedCall, Spec, TIME_LIMIT_DEFAULT};
 pub use store::KitStore;
 
 use std::sync::{Arc, Mutex, PoisonError};

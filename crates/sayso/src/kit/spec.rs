@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use sayso_core::error::Error;
 use sayso_core::json::Json;
-use sayso_core::limits::{NAME_BYTES_MAX, ROUND_LIMIT_DEFAULT, ROUND_LIMIT_MAX};
+use sayso_core::limits::{ROUND_LIMIT_DEFAULT, ROUND_LIMIT_MAX};
 use sayso_core::round::OperationKind;
 use sayso_core::time::UnixMs;
 
+use super::server::Server;
 use crate::plan::Plan;
 
 /// How long a server may take for an answer while nobody is asked, unless somebody says otherwise.
@@ -22,78 +23,6 @@ pub enum HumanInput {
     Fail,
     /// The question is stored, and a person answers it.
     Managed,
-}
-
-/// A program that speaks MCP on its standard input and output.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StdioServer {
-    /// The name that tools are selected by; without a colon.
-    pub name: String,
-    /// The program and its arguments.
-    pub command: Vec<String>,
-}
-
-impl StdioServer {
-    /// The server `name` behind `command`.
-    pub fn new<W: Into<String>>(name: impl Into<String>, command: impl IntoIterator<Item = W>) -> Self {
-        Self { name: name.into(), command: command.into_iter().map(Into::into).collect() }
-    }
-}
-
-/// A server that speaks MCP over HTTP. No runner reaches one yet: it is refused when it is submitted.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HttpServer {
-    /// The name that tools are selected by; without a colon.
-    pub name: String,
-    /// Where it is.
-    pub url: String,
-}
-
-/// A server that an execution is bound to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Server {
-    /// A program.
-    Stdio(StdioServer),
-    /// An address.
-    Http(HttpServer),
-}
-
-impl Server {
-    /// The name that tools are selected by.
-    pub fn name(&self) -> &str {
-        match self {
-            Self::Stdio(server) => &server.name,
-            Self::Http(server) => &server.name,
-        }
-    }
-
-    fn check(&self) -> Result<(), Error> {
-        let name = self.name();
-        if name.is_empty() || name.len() > NAME_BYTES_MAX || name.contains(':') {
-            return refuse(format!("a server's name must have 1 to {NAME_BYTES_MAX} bytes and no colon"));
-        }
-        match self {
-            Self::Stdio(server) if server.command.first().is_none_or(String::is_empty) => {
-                refuse(format!("the server {name} has no command"))
-            }
-            Self::Stdio(_) => Ok(()),
-            Self::Http(_) => {
-                refuse(format!("the server {name} is one over HTTP, which cannot be run yet; bind a StdioServer"))
-            }
-        }
-    }
-}
-
-impl From<StdioServer> for Server {
-    fn from(server: StdioServer) -> Self {
-        Self::Stdio(server)
-    }
-}
-
-impl From<HttpServer> for Server {
-    fn from(server: HttpServer) -> Self {
-        Self::Http(server)
-    }
 }
 
 /// One call of a scripted agent.
@@ -219,7 +148,7 @@ impl From<OperationSpec> for Spec {
     }
 }
 
-fn refuse<T>(words: impl Into<String>) -> Result<T, Error> {
+pub(super) fn refuse<T>(words: impl Into<String>) -> Result<T, Error> {
     Err(Error::Model(words.into()))
 }
 
