@@ -1,4 +1,4 @@
-//! [`kit`](crate::kit) and its handles for programs without a runtime of their own.
+//! [`crate::kit`] and its handles, for programs without a runtime of their own.
 //!
 //! Each call waits for its end. A store or a kit brings a runtime along, which its handles keep; dropping the last of them
 //! ends what still runs there as the end of a process would, so close a kit first. Not for async code: there every call is
