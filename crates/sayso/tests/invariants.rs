@@ -231,7 +231,7 @@ async fn invariant_7_neither_side_smuggles_a_value_into_the_others_field() {
     let smuggled = json(r#"{"arguments":{"n":100}}"#);
     let with = |response: Response| Answer::one("call", response);
     for (answer, pointer) in [
-        (with(Response::accept(smuggled.clone())), "/responses/call/content"),
+        (with(Response::accept(smuggled.clone())), "/responses/call/content/arguments"),
         (with(Response { content: Some(smuggled.clone()), ..Response::decline(None) }), "/responses/call/content"),
         (with(Response { content: Some(smuggled), ..Response::cancel() }), "/responses/call/content"),
         (with(Response { reason: Some("n = 100".to_owned()), ..Response::consent() }), "/responses/call/reason"),

@@ -62,7 +62,8 @@ impl Store for Moody {
             return Err(full());
         }
         let unreadable = *self.unreadable.lock().expect("the lock");
-        if matches!(unit.as_slice(), [Command::Expire { round }] if Some(*round) == unreadable) {
+        let meets = |command: &Command| matches!(command, Command::Expire { round } if Some(*round) == unreadable);
+        if unit.iter().any(meets) {
             return Err(Error::Corrupt("round"));
         }
         let replies = self.store.commit(unit).await;
