@@ -14,11 +14,6 @@ use sayso_core::round::{Failure, OperationKind};
 
 /// Characters of a message that a list shows.
 const EXCERPT_CHARS_MAX: usize = 180;
-/// JSON longer than this is shown as it is written: laid out it would be many times as long, and nobody reads it.
-const PRETTY_BYTES_MAX: usize = 64 * 1024;
-/// Levels that are indented: deeper ones would only push the text out of sight.
-const INDENT_LEVELS_MAX: usize = 12;
-
 /// A foreign text of one line.
 pub(super) fn line(text: &str) -> Cow<'_, str> {
     visible(text)
@@ -184,55 +179,7 @@ pub(super) fn ended(failure: &Failure) -> &'static str {
 
 /// JSON laid out for reading, numbers and escapes as they were written.
 pub(super) fn pretty(json: &Json) -> String {
-    let text = json.as_str();
-    if text.len() > PRETTY_BYTES_MAX {
-        return visible_multiline(text).into_owned();
-    }
-    visible_multiline(&laid_out(text)).into_owned()
-}
-
-fn laid_out(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() * 2);
-    let (mut depth, mut in_text, mut is_escaped, mut just_opened) = (0_usize, false, false, false);
-    let new_line = |out: &mut String, depth: usize| {
-        out.push('\n');
-        out.push_str(&"  ".repeat(depth.min(INDENT_LEVELS_MAX)));
-    };
-    for next in text.chars() {
-        if in_text {
-            out.push(next);
-            in_text = is_escaped || next != '"';
-            is_escaped = !is_escaped && next == '\\';
-            continue;
-        }
-        match next {
-            ' ' | '\t' | '\r' | '\n' => continue,
-            '}' | ']' => {
-                depth = depth.saturating_sub(1);
-                if !std::mem::take(&mut just_opened) {
-                    new_line(&mut out, depth);
-                }
-                out.push(next);
-                continue;
-            }
-            _ => {}
-        }
-        if std::mem::take(&mut just_opened) {
-            new_line(&mut out, depth);
-        }
-        out.push(next);
-        match next {
-            '"' => in_text = true,
-            '{' | '[' => {
-                depth += 1;
-                just_opened = true;
-            }
-            ',' => new_line(&mut out, depth),
-            ':' => out.push(' '),
-            _ => {}
-        }
-    }
-    out
+    visible_multiline(&sayso_core::json::pretty(json)).into_owned()
 }
 
 #[cfg(test)]
@@ -240,10 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_is_laid_out_with_every_number_and_escape_as_written() {
-        let json = Json::parse(r#"{"a":[1.0,{},[]],"b\"}":"x, {y}: \\","n":123456789012345678901234567890}"#).unwrap();
-        let expected = "{\n  \"a\": [\n    1.0,\n    {},\n    []\n  ],\n  \"b\\\"}\": \"x, {y}: \\\\\",\n  \"n\": 123456789012345678901234567890\n}";
-        assert_eq!(pretty(&json), expected);
+    fn json_hides_nothing() {
         assert_eq!(pretty(&Json::parse("\"a\u{202e}b\"").unwrap()), "\"a⟦U+202E⟧b\"");
     }
 
