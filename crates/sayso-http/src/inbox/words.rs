@@ -8,6 +8,7 @@ use maud::{Markup, html};
 use sayso::wire::{Answered, Round};
 use sayso::{Principal, PrincipalKind, Status, UnixMs};
 use sayso_core::json::{Json, visible, visible_multiline};
+use sayso_core::policy::Effect;
 use sayso_core::request::{Request, Requests};
 use sayso_core::response::Action;
 use sayso_core::round::{Failure, OperationKind};
@@ -175,6 +176,25 @@ pub(super) fn ended(failure: &Failure) -> &'static str {
         Failure::RECOVERY_UNAVAILABLE => "The agent is not connected any more, so an answer cannot reach it.",
         _ => "This question ended with an error.",
     }
+}
+
+/// Said of a call of which nothing is known.
+pub(super) const NOTHING_KNOWN: &str =
+    "Nothing is known of what it may do. Take it for a call that destroys things and reaches the network.";
+
+/// What a call with this effect may do, in plain words.
+pub(super) fn effect(effect: Effect) -> &'static str {
+    match effect {
+        Effect::Read => "It reads data.",
+        Effect::Write => "It changes or deletes data. What it overwrites may be lost.",
+        Effect::Exec => "It runs a program.",
+        Effect::Network => "It reaches the network, beyond this machine.",
+    }
+}
+
+/// The class by which an effect is told apart.
+pub(super) fn effect_tone(effect: Effect) -> &'static str {
+    if effect == Effect::Read { "mild" } else { "strong" }
 }
 
 /// JSON laid out for reading, numbers and escapes as they were written.
