@@ -45,10 +45,10 @@ pub struct AnswerArgs {
     #[arg(long, conflicts_with_all = ["accept", "decline", "deny", "cancel"])]
     approve: bool,
     /// Run the call with these arguments instead, where it allows that: a JSON object, or @FILE
-    #[arg(long, requires = "approve", value_name = "JSON")]
+    #[arg(long, value_name = "JSON")]
     arguments: Option<String>,
     /// What you add to the call, where it asks for that: a JSON object, or @FILE. --field does the same by name
-    #[arg(long, requires = "approve", value_name = "JSON")]
+    #[arg(long, value_name = "JSON")]
     input: Option<String>,
     /// Deny the round's calls; nothing runs
     #[arg(long, conflicts_with_all = ["accept", "decline", "cancel"])]
@@ -126,6 +126,12 @@ pub async fn run(place: &Place, args: AnswerArgs) -> Result<(), CommandError> {
         return Err(CommandError::Usage {
             message: "--reason says why not".to_owned(),
             help: "use it with --deny or --decline".to_owned(),
+        });
+    }
+    if (args.arguments.is_some() || args.input.is_some()) && !args.approve {
+        return Err(CommandError::Usage {
+            message: "--arguments and --input are for a call that is approved".to_owned(),
+            help: "use them with --approve".to_owned(),
         });
     }
     if source.is_none() && !args.has_flags() && !terminals.can_ask() && place.token_file.is_some() {
