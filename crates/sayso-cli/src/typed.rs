@@ -17,7 +17,9 @@ pub fn value(field: &Field, text: &str) -> Json {
         FieldKind::Boolean => truth(text).unwrap_or_else(as_text),
         FieldKind::Choice { options } => chosen(options, text).unwrap_or_else(as_text),
         FieldKind::MultiChoice { options, .. } => several(options, &[text]),
-        FieldKind::Json => Json::parse(text).unwrap_or_else(|_| as_text()),
+        FieldKind::Group { .. } | FieldKind::Rows { .. } | FieldKind::Json => {
+            Json::parse(text).unwrap_or_else(|_| as_text())
+        }
     }
 }
 

@@ -79,6 +79,18 @@ pub const SCHEMA_DEPTH_MAX: usize = 16;
 pub const SCHEMA_PROPERTIES_MAX: usize = 64;
 /// Subschemas in all. The options of a titled enum are not counted: they are cheap, and lists of countries are long.
 pub const SUBSCHEMAS_MAX: usize = 256;
+/// Levels of groups that a form draws: deeper ones are entered as JSON, which a reader still follows.
+pub const FORM_DEPTH_MAX: usize = 3;
+/// Fields that a form draws in all, the rows of a list once: more is no longer one sitting.
+pub const FORM_FIELDS_MAX: usize = 128;
+/// Rows of one list that a form draws: whoever has more has them in a file.
+pub const FORM_ROWS_MAX: usize = 32;
+/// Approvals that are decided at once: as many as one can have read.
+pub const BATCH_MAX: usize = 50;
+/// Bytes of arguments that a list shows whole, so that they can be approved from there: a dozen lines.
+pub const BATCH_ARGUMENTS_BYTES_MAX: usize = 1024;
+/// Lines of either text that a line by line comparison takes: its work is their product.
+pub const DIFF_LINES_MAX: usize = 2000;
 /// Expressions in all, of `pattern` and `patternProperties`: each may take a megabyte once compiled.
 pub const SCHEMA_PATTERNS_MAX: usize = 64;
 /// Bytes a compiled pattern may take: `(?:a{1000}){1000}` is refused in two milliseconds.

@@ -106,13 +106,23 @@ fn what_was_submitted_and_what_takes_effect_are_both_kept() {
 }
 
 #[test]
-fn consent_to_a_url_and_an_approval_carry_no_content() {
+fn consent_to_a_url_and_to_a_call_as_it_is_carry_no_content() {
     for asked in [URL, APPROVAL] {
         for fits in [r#"{"a":{"action":"accept"}}"#, r#"{"a":{"action":"accept","content":null}}"#] {
             let checked = try_answer(&requests(asked), fits).expect(fits);
             assert_eq!(checked.effective.get("a").and_then(|response| response.content.clone()), None);
         }
-        for content in ["{}", r#"{"url":"https://example.org/"}"#, "true"] {
+        if asked == APPROVAL {
+            // What says nothing is nothing; edits and input are for calls that take them.
+            let checked = try_answer(&requests(asked), r#"{"a":{"action":"accept","content":{}}}"#).expect("fits");
+            assert_eq!(checked.effective.get("a").and_then(|response| response.content.clone()), None);
+        } else {
+            assert_eq!(
+                faults(&requests(asked), r#"{"a":{"action":"accept","content":{}}}"#)[0].0,
+                "/responses/a/content"
+            );
+        }
+        for content in [r#"{"url":"https://example.org/"}"#, "true"] {
             let given = format!(r#"{{"a":{{"action":"accept","content":{content}}}}}"#);
             assert_eq!(faults(&requests(asked), &given)[0].0, "/responses/a/content", "{asked} {content}");
         }

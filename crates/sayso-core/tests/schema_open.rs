@@ -4,7 +4,8 @@
 
 use proptest::prelude::*;
 use sayso_core::json::{Json, JsonErrorKind};
-use sayso_core::schema::{ChoiceOption, FieldKind, FormSchema, InputSchema, SchemaError, TextFormat};
+use sayso_core::limits;
+use sayso_core::schema::{ChoiceOption, Field, FieldKind, FormSchema, InputSchema, SchemaError, TextFormat};
 use serde_json::{Value, json};
 
 fn open(schema: Value) -> Result<FormSchema, SchemaError> {
@@ -331,4 +332,63 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn objects_are_groups_and_lists_of_objects_are_rows_where_fields_can_give_all_of_them() {
+    let object = json!({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]});
+    let names = |fields: &[Field]| fields.iter().map(|field| (field.name.clone(), field.required)).collect::<Vec<_>>();
+    let FieldKind::Group { fields } = kind_of(object.clone()) else { panic!("a group") };
+    assert_eq!(names(&fields), [("a".to_owned(), true)]);
+    let kind = kind_of(json!({"type": "array", "items": object, "minItems": 1, "maxItems": 3}));
+    let FieldKind::Rows { fields, min_items: Some(1), max_items: Some(3) } = kind else { panic!("rows") };
+    assert_eq!(names(&fields), [("a".to_owned(), true)]);
+    for (keyword, value) in [
+        ("additionalProperties", json!({"type": "string"})),
+        ("patternProperties", json!({"^x": {}})),
+        ("allOf", json!([{}])),
+        ("if", json!({})),
+        ("required", json!(["b"])),
+        ("default", json!({"a": "x"})),
+        ("properties", json!({})),
+        ("const", json!({"a": "x"})),
+    ] {
+        let mut odd = object.clone();
+        odd[keyword] = value;
+        assert_eq!(kind_of(odd), FieldKind::Json, "{keyword}");
+    }
+    let optional = json!({"anyOf": [object, {"type": "null"}], "default": null});
+    assert!(matches!(kind_of(optional), FieldKind::Group { .. }));
+}
+
+#[test]
+fn groups_end_at_their_depth_and_their_number_and_defaults_follow_what_is_filled_in() {
+    let mut deep = json!({"type": "object", "properties": {"x": {"type": "string", "default": "d"}}});
+    for _ in 0..4 {
+        deep = json!({"type": "object", "properties": {"x": deep}});
+    }
+    let form = open(deep).expect("opens");
+    let (mut fields, mut depth) = (form.fields(), 0);
+    while let FieldKind::Group { fields: inner } = &fields[0].kind {
+        (fields, depth) = (inner, depth + 1);
+    }
+    assert_eq!((depth, &fields[0].kind), (limits::FORM_DEPTH_MAX, &FieldKind::Json));
+
+    let nested = json!({"type": "object", "properties": {"x": {"type": "string", "default": "d"}}});
+    let schema =
+        json!({"type": "object", "$defs": {"n": nested}, "properties": {"own": nested, "ref": {"$ref": "#/$defs/n"}}});
+    let form = open(schema).expect("opens");
+    let default = |at: usize| match &form.fields()[at].kind {
+        FieldKind::Group { fields } => fields[0].default.is_some(),
+        _ => panic!("a group"),
+    };
+    assert!(default(0) && !default(1), "through a reference nothing is filled in, and nothing is promised");
+
+    let property = json!({"type": "string"});
+    let many: serde_json::Map<_, _> = (0..40).map(|at| (format!("p{at}"), property.clone())).collect();
+    let many = json!({"type": "object", "properties": many});
+    let form =
+        open(json!({"type": "object", "properties": {"a": many, "b": many, "c": many, "d": many}})).expect("opens");
+    let groups = form.fields().iter().filter(|field| matches!(field.kind, FieldKind::Group { .. })).count();
+    assert_eq!(groups, 3, "{} fields in all", limits::FORM_FIELDS_MAX);
 }

@@ -242,7 +242,7 @@ fn a_request_says_only_what_its_kind_has() {
     for (kind, own) in [
         ("form", &["message", "schema", "meta"][..]),
         ("url", &["message", "url", "elicitation_id"]),
-        ("approval", &["tool", "arguments", "preview"]),
+        ("approval", &["tool", "arguments", "preview", "message"]),
         ("choice", &["question", "multi_select", "options"]),
         ("text", &["question"]),
     ] {

@@ -64,6 +64,75 @@
 
   if (!live) return;
 
+  // Keys for working through the list. They are off while somebody types, and can be turned off for good.
+  const keys = live === "list" ? listKeys() : undefined;
+  function listKeys() {
+    const OFF = "sayso-keys-off";
+    const isOff = () => localStorage.getItem(OFF) === "1";
+    const links = () => [...document.querySelectorAll(".card h2 a")];
+    const card = () => document.activeElement?.closest?.(".card");
+    const show = () => {
+      const help = document.getElementById("keys");
+      if (!help) return;
+      help.hidden = false;
+      const button = document.getElementById("keys-off");
+      button.setAttribute("aria-pressed", String(isOff()));
+      button.textContent = isOff() ? "Keys are off: turn them on" : "Turn keys off";
+      count();
+    };
+    const count = () => {
+      const place = document.getElementById("batch-count");
+      const picked = document.querySelectorAll(".pick input:checked").length;
+      if (place) place.textContent = picked ? `${picked} selected` : "";
+    };
+    const move = (by) => {
+      const all = links();
+      const at = all.findIndex((link) => link.closest(".card") === card());
+      const next = at < 0 ? (by > 0 ? 0 : all.length - 1) : at + by;
+      all[Math.min(Math.max(next, 0), all.length - 1)]?.focus();
+    };
+    // A key alone decides nothing: it selects the call and leads to the button, or opens what needs more than a yes.
+    const decide = (button) => {
+      const box = card()?.querySelector(".pick input");
+      if (box) {
+        box.checked = true;
+        count();
+        document.getElementById(button)?.focus();
+        say("Selected. Press Enter to send what is selected.");
+      } else {
+        card()?.querySelector("h2 a")?.click();
+      }
+    };
+    const act = {
+      j: () => move(1),
+      k: () => move(-1),
+      o: () => card()?.querySelector("h2 a")?.click(),
+      x: () => card()?.querySelector(".pick input")?.click(),
+      a: () => decide("batch-approve"),
+      d: () => decide("batch-deny"),
+    };
+    const isTyping = (target) =>
+      target.isContentEditable || target.matches("textarea, select, input:not([type=checkbox], [type=radio])");
+    document.addEventListener("keydown", (event) => {
+      const isChord = event.ctrlKey || event.metaKey || event.altKey || event.isComposing;
+      if (isChord || isOff() || isTyping(event.target) || !Object.hasOwn(act, event.key)) return;
+      event.preventDefault();
+      act[event.key]();
+    });
+    document.addEventListener("click", (event) => {
+      if (event.target.id !== "keys-off") return;
+      if (isOff()) localStorage.removeItem(OFF);
+      else localStorage.setItem(OFF, "1");
+      show();
+    });
+    document.addEventListener("change", count);
+    document.addEventListener("focusin", () => {
+      for (const one of document.querySelectorAll(".card")) one.classList.toggle("current", one === card());
+    });
+    show();
+    return { show };
+  }
+
   const page = async () => {
     const response = await fetch(location.pathname, { headers: { accept: "text/html" }, cache: "no-store" });
     if (response.redirected) return { ended: true };
@@ -81,7 +150,17 @@
       if (!known.has(link.id)) link.closest(".card").classList.add("fresh");
     }
     const changed = before.dataset.announce !== after.dataset.announce;
+    const picked = [...before.querySelectorAll(".pick input:checked")].map(({ id, dataset }) => [id, dataset.digest]);
+    const reason = document.getElementById("batch-reason")?.value ?? "";
     before.replaceWith(document.importNode(after, true));
+    // What was selected and typed stays, as long as it is about the same.
+    for (const [id, digest] of picked) {
+      const box = document.getElementById(id);
+      if (box?.dataset.digest === digest) box.checked = true;
+    }
+    const field = document.getElementById("batch-reason");
+    if (field) field.value = reason;
+    keys?.show();
     document.title = fresh.title;
     if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
     if (changed) say(after.dataset.announce);

@@ -1,12 +1,13 @@
-//! `--field`, `--text`, `--accept`, `--decline` and `--cancel` as a response map.
+//! `--field`, `--text`, `--accept`, `--approve`, `--decline`, `--deny` and `--cancel` as a response map.
 
 use sayso::wire::{Keyed, Response};
 use sayso::{Error, Json};
 use sayso_core::json::{pointer_to, visible};
-use sayso_core::request::{Form, Request, Requests};
-use sayso_core::response::text_answer;
-use sayso_core::schema::{Field, FieldKind};
+use sayso_core::request::{Request, Requests};
+use sayso_core::response::{Content, text_answer};
+use sayso_core::schema::{FormSchema, InputSchema};
 
+use super::nested::{Texts, object};
 use crate::typed;
 
 /// What the flags say.
@@ -19,17 +20,25 @@ pub struct Given<'a> {
     pub request: Option<&'a str>,
     /// `--accept`.
     pub accept: bool,
+    /// `--approve`.
+    pub approve: bool,
+    /// `--arguments`: what an approved call runs with instead.
+    pub arguments: Option<&'a Json>,
+    /// `--input`: what a call is approved with.
+    pub input: Option<&'a Json>,
+    /// `--deny`, and with it perhaps `--reason`.
+    pub deny: Option<Option<&'a str>>,
     /// `--decline`, and with it perhaps `--reason`.
     pub decline: Option<Option<&'a str>>,
     /// `--cancel`.
     pub cancel: bool,
 }
 
-/// The texts given for the fields of one form, in the order in which they first came.
+/// The texts given for the fields of one request, in the order in which they first came.
 struct FormTexts<'a> {
     key: &'a str,
-    form: &'a Form,
-    texts: Vec<(&'a str, Vec<&'a str>)>,
+    schema: &'a FormSchema,
+    texts: Vec<Texts<'a>>,
 }
 
 /// The response map that the flags stand for. Requests that no flag is about are left out, and refused as unanswered.
@@ -44,9 +53,12 @@ pub fn responses_of_flags(requests: &Requests, given: &Given<'_>) -> Result<Keye
     let forms = sorted_by_form(requests, given)?;
     let texted = given.text.map(|text| text_target(requests, given.request).map(|key| (key, text))).transpose()?;
     let mut responses = Vec::new();
+    let calls = Calls::of(requests, given)?;
     for (key, request) in requests.iter() {
-        let response = if let Some(found) = forms.iter().find(|found| found.key == key) {
-            Some(Response::accept(content(found)?))
+        let response = if let Request::Approval(_) = request {
+            calls.response(key, forms.iter().find(|found| found.key == key))?
+        } else if let Some(found) = forms.iter().find(|found| found.key == key) {
+            Some(Response::accept(content(found, "/content")?))
         } else if let Some((_, text)) = texted.filter(|(target, _)| *target == key) {
             Some(Response::accept(text_content(key, request, text)?))
         } else if given.accept {
@@ -59,12 +71,68 @@ pub fn responses_of_flags(requests: &Requests, given: &Given<'_>) -> Result<Keye
     Ok(Keyed(responses))
 }
 
+/// What is decided of the calls of a round.
+struct Calls<'g> {
+    given: &'g Given<'g>,
+    /// The call that arguments and input are for.
+    target: Option<&'g str>,
+}
+
+impl<'g> Calls<'g> {
+    fn of(requests: &'g Requests, given: &'g Given<'g>) -> Result<Self, Error> {
+        let decides = given.approve || given.deny.is_some();
+        let is_call = |key: &str| matches!(requests.get(key), Some(Request::Approval(_)));
+        if let Some(key) = given.request.filter(|key| decides && requests.get(key).is_some() && !is_call(key)) {
+            return Err(Error::field(pointer_to("/responses", key), "is no call to approve or deny"));
+        }
+        let mut calls = requests.iter().filter(|(key, _)| is_call(key)).map(|(key, _)| key);
+        let target = match (given.request, calls.next(), calls.next()) {
+            (Some(key), ..) => Some(key),
+            (None, only, None) => only,
+            (None, ..) => None,
+        };
+        if decides && !requests.has_approval() {
+            return Err(Error::field(
+                "/responses",
+                "holds no call to approve or deny; --accept and --decline are for the rest",
+            ));
+        }
+        if (given.arguments.is_some() || given.input.is_some()) && target.is_none() {
+            let message = "holds several calls; say which --arguments and --input are for with --request KEY";
+            return Err(Error::field("/responses", message));
+        }
+        Ok(Self { given, target })
+    }
+
+    fn response(&self, key: &str, texts: Option<&FormTexts<'_>>) -> Result<Option<Response>, Error> {
+        let given = self.given;
+        let is_meant = given.request.is_none_or(|request| request == key);
+        if let Some(reason) = given.deny.filter(|_| is_meant) {
+            return Ok(Some(Response::decline(reason.map(str::to_owned))));
+        }
+        if !given.accept && !(given.approve && is_meant) {
+            return Ok(None);
+        }
+        let is_target = self.target == Some(key);
+        let input = match (given.input.filter(|_| is_target), texts) {
+            (Some(_), Some(_)) => {
+                return Err(Error::field(pointer_to("/responses", key), "has its input by --input and by --field"));
+            }
+            (Some(input), None) => Some(input.clone()),
+            (None, Some(texts)) => Some(content(texts, "/content/input")?),
+            (None, None) => None,
+        };
+        let content = Content { arguments: given.arguments.filter(|_| is_target).cloned(), input };
+        Ok(Some(Response { content: content.written(), ..Response::consent() }))
+    }
+}
+
 /// What `--accept` alone means for a request; a question needs words.
 fn accepted(request: &Request) -> Option<Response> {
     match request {
         Request::Form(_) => Some(Response::accept(Json::from_value(&serde_json::Value::Object(Default::default())))),
-        Request::Url(_) | Request::Approval(_) => Some(Response::consent()),
-        Request::Choice(_) | Request::Text(_) => None,
+        Request::Url(_) => Some(Response::consent()),
+        Request::Approval(_) | Request::Choice(_) | Request::Text(_) => None,
     }
 }
 
@@ -72,14 +140,19 @@ fn sorted_by_form<'a>(requests: &'a Requests, given: &Given<'a>) -> Result<Vec<F
     let mut forms: Vec<FormTexts<'a>> = Vec::new();
     for (name, value) in given.fields {
         let (key, request, name) = target(requests, given.request, name)?;
-        let Request::Form(form) = request else {
+        let schema = match request {
+            Request::Form(form) => Some(&form.schema),
+            Request::Approval(approval) => approval.input.as_ref().map(InputSchema::form),
+            _ => None,
+        };
+        let Some(schema) = schema else {
             let message = format!("is a request of the kind {}, which takes no --field", request.kind());
             return Err(Error::field(pointer_to("/responses", key), message));
         };
         let place = match forms.iter().position(|known| known.key == key) {
             Some(place) => place,
             None => {
-                forms.push(FormTexts { key, form, texts: Vec::new() });
+                forms.push(FormTexts { key, schema, texts: Vec::new() });
                 forms.len() - 1
             }
         };
@@ -124,27 +197,9 @@ fn known<'a>(requests: &'a Requests, key: &str) -> Result<&'a Request, Error> {
     requests.get(key).ok_or_else(|| Error::field(pointer_to("/responses", key), "is not a request of this round"))
 }
 
-fn content(found: &FormTexts<'_>) -> Result<Json, Error> {
-    let at = pointer_to(&pointer_to("/responses", found.key), "content");
-    let fields = found.form.schema.fields();
-    let mut members = Vec::new();
-    for (name, texts) in &found.texts {
-        let Some(field) = fields.iter().find(|field| field.name == *name) else {
-            let names: Vec<_> = fields.iter().map(|field| visible(&field.name)).collect();
-            let message = format!("is not a field of this form; its fields are: {}", names.join(", "));
-            return Err(Error::field(pointer_to(&at, name), message));
-        };
-        members.push((field.name.clone(), value(field, texts, &at)?));
-    }
-    typed::object(&members).map_err(|message| Error::field(at, message))
-}
-
-fn value(field: &Field, texts: &[&str], at: &str) -> Result<Json, Error> {
-    match (texts, &field.kind) {
-        (_, FieldKind::MultiChoice { options, .. }) => Ok(typed::several(options, texts)),
-        ([text], _) => Ok(typed::value(field, text)),
-        _ => Err(Error::field(pointer_to(at, &field.name), "is given more than once and takes one value")),
-    }
+/// `part` is where in the response the object stands.
+fn content(found: &FormTexts<'_>, part: &str) -> Result<Json, Error> {
+    object(found.schema.fields(), &found.texts, &format!("{}{part}", pointer_to("/responses", found.key)))
 }
 
 /// Which request `--text` is for: the one named, else the only one that takes words.
@@ -186,8 +241,18 @@ mod tests {
         pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
     }
 
-    const NOTHING: Given<'static> =
-        Given { fields: &[], text: None, request: None, accept: false, decline: None, cancel: false };
+    const NOTHING: Given<'static> = Given {
+        fields: &[],
+        text: None,
+        request: None,
+        accept: false,
+        approve: false,
+        arguments: None,
+        input: None,
+        deny: None,
+        decline: None,
+        cancel: false,
+    };
 
     const TWO: &str = r#"{
         "a":{"kind":"form","message":"m","schema":{"type":"object","properties":{"n":{"type":"number"},"b.c":{"type":"string"}}}},
@@ -233,5 +298,32 @@ mod tests {
         assert_eq!(responses_of_flags(&requests, &Given { cancel: true, ..NOTHING }).unwrap().0.len(), 3);
         let accepted = responses_of_flags(&requests, &Given { accept: true, ..NOTHING }).unwrap();
         assert_eq!(shown(&accepted).into_iter().map(|(key, _)| key).collect::<Vec<_>>(), ["a", "a.b"]);
+    }
+
+    const CALLS: &str = r#"{
+        "a":{"kind":"approval","tool":"x:pay","arguments":{"n":1},"arguments_schema":{"type":"object"}},
+        "b":{"kind":"approval","tool":"x:ask","arguments":{},"schema":{"type":"object","properties":{"pin":{"type":"integer"}},"required":["pin"]}}}"#;
+
+    #[test]
+    fn calls_are_approved_with_their_arguments_and_input_and_denied_with_a_reason() {
+        let (requests, two) = (requests(CALLS), requests(TWO));
+        let edited = Json::parse(r#"{"n":2.0}"#).unwrap();
+        let pin = fields(&[("b.pin", "7")]);
+        let given = Given { approve: true, fields: &pin, ..NOTHING };
+        let found = responses_of_flags(&requests, &given).unwrap();
+        assert_eq!(
+            shown(&found),
+            [("a".to_owned(), "-".to_owned()), ("b".to_owned(), r#"{"input":{"pin":7}}"#.to_owned())]
+        );
+        let given = Given { approve: true, request: Some("a"), arguments: Some(&edited), ..NOTHING };
+        let found = responses_of_flags(&requests, &given).unwrap();
+        assert_eq!(shown(&found), [("a".to_owned(), r#"{"arguments":{"n":2.0}}"#.to_owned())]);
+        let given = Given { deny: Some(Some("no")), ..NOTHING };
+        let found = responses_of_flags(&requests, &given).unwrap();
+        assert!(found.0.iter().all(|(_, response)| response.reason.as_deref() == Some("no")) && found.0.len() == 2);
+        let given = Given { approve: true, arguments: Some(&edited), ..NOTHING };
+        assert!(responses_of_flags(&requests, &given).unwrap_err().to_string().contains("--request KEY"));
+        let given = Given { approve: true, request: Some("q"), ..NOTHING };
+        assert!(responses_of_flags(&two, &given).unwrap_err().to_string().contains("no call"));
     }
 }

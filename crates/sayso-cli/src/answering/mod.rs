@@ -2,10 +2,11 @@
 //! was typed, and the one check that every surface uses says what is wrong and where.
 
 mod flags;
+mod nested;
 mod source;
 
 pub use flags::{Given, responses_of_flags};
-pub use source::read_json;
+pub use source::{read_json, read_object};
 
 use sayso::{Answer, Digest, Principal, RoundId};
 use sayso_core::request::Requests;

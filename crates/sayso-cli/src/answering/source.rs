@@ -31,6 +31,25 @@ pub fn read_json(source: &str) -> Result<Answer, CommandError> {
     })
 }
 
+/// The JSON object that a flag holds, or the file that it names after an `@`.
+pub fn read_object(flag: &str, text: &str) -> Result<Json, CommandError> {
+    let usage =
+        |message: String| CommandError::Usage { message, help: format!("write {flag} '{{…}}', or {flag} @FILE") };
+    let text = match text.strip_prefix('@') {
+        None => text.to_owned(),
+        Some(path) => {
+            let read = std::fs::File::open(path).and_then(read_all);
+            let bytes = read.map_err(|error| usage(format!("{flag} {path} cannot be read: {}", error.kind())))?;
+            String::from_utf8_lossy(&bytes).into_owned()
+        }
+    };
+    if text.len() > limits::ANSWER_BYTES_MAX {
+        return Err(Error::Limit(format!("an answer may have at most {} bytes", limits::ANSWER_BYTES_MAX)).into());
+    }
+    let json = Json::parse(&text).map_err(|error| usage(format!("{flag} is not usable JSON: {error}")))?;
+    if json.is_object() { Ok(json) } else { Err(usage(format!("{flag} must be a JSON object"))) }
+}
+
 /// All of it, or one byte more than is allowed.
 fn read_all(from: impl Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();

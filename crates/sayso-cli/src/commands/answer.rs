@@ -1,10 +1,10 @@
 //! `sayso answer`: with flags, with JSON, or in a form on the terminal. All three end in the same `People::answer`.
 
 use clap::Args as ClapArgs;
-use sayso::{Answer, Digest, Error, People as _, wire};
+use sayso::{Answer, Digest, Error, Json, People as _, wire};
 use sayso_core::request::Requests;
 
-use crate::answering::{Given, idempotency_key, read_json, responses_of_flags};
+use crate::answering::{Given, idempotency_key, read_json, read_object, responses_of_flags};
 use crate::args::Place;
 use crate::credential::{Stdin, Terminals};
 use crate::data_folder::Missing;
@@ -19,30 +19,45 @@ use crate::{exit, output, render, terminal_form};
     "sayso answer 7Q2M4K --field street='1 Main Street' --field city=Pune",
     "sayso answer 7Q2M4K --field shipping.street=…         one of several requests: KEY.NAME",
     "sayso answer 7Q2M4K --text staging                    a choice or a question",
-    "sayso answer 7Q2M4K --accept --digest sha256:…        approve exactly what was shown",
+    "sayso answer 7Q2M4K --field address.street=…          in a group; in a list parcels.0.weight=…",
+    "sayso answer 7Q2M4K --approve --digest sha256:…       approve exactly what was shown",
+    "sayso answer 7Q2M4K --approve --arguments @edited.json --digest sha256:…",
+    "sayso answer 7Q2M4K --deny --reason 'not on a Friday'",
     "sayso answer 7Q2M4K --decline --reason 'not this week'",
     "echo '{\"address\":{\"action\":\"accept\",\"content\":{\"street\":\"…\"}}}' | sayso answer 7Q2M4K --json -",
 ]))]
 pub struct AnswerArgs {
     /// The round: its id, or six characters or more that it begins or ends with
     id: String,
-    /// A field of a form; KEY.NAME=VALUE where there are several requests. Repeat it, also for a list
+    /// A field of a form, or of a call's input; KEY.NAME=VALUE where there are several requests. Repeat it, also for a list
     #[arg(long = "field", value_name = "NAME=VALUE", value_parser = name_and_value, allow_hyphen_values = true)]
     fields: Vec<(String, String)>,
     /// The answer to a choice or a question: an option's number or label, or any text
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     text: Option<String>,
-    /// Which request --field and --text are for, where there are several
+    /// Which request --field, --text, --approve and --deny are for, where there are several
     #[arg(long, value_name = "KEY")]
     request: Option<String>,
     /// Accept: approve, agree to a URL, send a form's defaults. Goes with --field and --text for the rest
     #[arg(long, conflicts_with_all = ["decline", "cancel"])]
     accept: bool,
+    /// Approve the round's calls. Goes with --field and --text for the rest
+    #[arg(long, conflicts_with_all = ["accept", "decline", "deny", "cancel"])]
+    approve: bool,
+    /// Run the call with these arguments instead, where it allows that: a JSON object, or @FILE
+    #[arg(long, value_name = "JSON")]
+    arguments: Option<String>,
+    /// What you add to the call, where it asks for that: a JSON object, or @FILE. --field does the same by name
+    #[arg(long, value_name = "JSON")]
+    input: Option<String>,
+    /// Deny the round's calls; nothing runs
+    #[arg(long, conflicts_with_all = ["accept", "decline", "cancel"])]
+    deny: bool,
     /// Decline every request of the round
     #[arg(long, conflicts_with_all = ["cancel", "fields", "text", "request"])]
     decline: bool,
     /// Why, for the agent to read
-    #[arg(long, requires = "decline", value_name = "TEXT", allow_hyphen_values = true)]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     reason: Option<String>,
     /// Dismiss the round without a decision: nothing runs, and the agent reads that nobody refused
     #[arg(long, conflicts_with_all = ["fields", "text", "request"])]
@@ -77,11 +92,16 @@ impl AnswerArgs {
     }
 
     fn has_flags(&self) -> bool {
-        !self.fields.is_empty() || self.text.is_some() || self.accept || self.decline || self.cancel
+        let is_decided = self.accept || self.approve || self.deny || self.decline || self.cancel;
+        is_decided || !self.fields.is_empty() || self.text.is_some()
     }
 
-    fn given(&self) -> Given<'_> {
+    fn given<'g>(&'g self, arguments: Option<&'g Json>, input: Option<&'g Json>) -> Given<'g> {
         Given {
+            approve: self.approve,
+            arguments,
+            input,
+            deny: self.deny.then_some(self.reason.as_deref()),
             fields: &self.fields,
             text: self.text.as_deref(),
             request: self.request.as_deref(),
@@ -102,10 +122,23 @@ pub async fn run(place: &Place, args: AnswerArgs) -> Result<(), CommandError> {
             help: "use --json without a file to print JSON only, and put it last".to_owned(),
         });
     }
+    if args.reason.is_some() && !args.decline && !args.deny {
+        return Err(CommandError::Usage {
+            message: "--reason says why not".to_owned(),
+            help: "use it with --deny or --decline".to_owned(),
+        });
+    }
+    if (args.arguments.is_some() || args.input.is_some()) && !args.approve {
+        return Err(CommandError::Usage {
+            message: "--arguments and --input are for a call that is approved".to_owned(),
+            help: "use them with --approve".to_owned(),
+        });
+    }
     if source.is_none() && !args.has_flags() && !terminals.can_ask() && place.token_file.is_some() {
         return Err(CommandError::Usage {
             message: "there is no terminal to ask on".to_owned(),
-            help: "say how to answer: --field, --text, --accept, --decline, --cancel or --json -".to_owned(),
+            help: "say how to answer: --field, --text, --accept, --approve, --deny, --decline, --cancel or --json -"
+                .to_owned(),
         });
     }
     let stdin = if source == Some("-") { Stdin::Data } else { Stdin::Keys };
@@ -116,7 +149,10 @@ pub async fn run(place: &Place, args: AnswerArgs) -> Result<(), CommandError> {
     let mut answer = match source {
         Some(source) => read_json(source)?,
         None if args.has_flags() => {
-            let responses = responses_of_flags(&requests, &args.given()).map_err(CommandError::about(id))?;
+            let read = |flag, text: &Option<String>| text.as_deref().map(|text| read_object(flag, text)).transpose();
+            let (arguments, input) = (read("--arguments", &args.arguments)?, read("--input", &args.input)?);
+            let given = args.given(arguments.as_ref(), input.as_ref());
+            let responses = responses_of_flags(&requests, &given).map_err(CommandError::about(id))?;
             Answer { digest: None, responses }
         }
         None => ask(&session, &round, &requests).await?,

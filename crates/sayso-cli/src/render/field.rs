@@ -30,6 +30,8 @@ fn kind(kind: &FieldKind) -> String {
         FieldKind::Boolean => "yes or no",
         FieldKind::Choice { .. } => "one of a list",
         FieldKind::MultiChoice { .. } => "any of a list",
+        FieldKind::Group { .. } => "a group of fields",
+        FieldKind::Rows { .. } => "a list of rows",
         FieldKind::Json => "JSON",
     };
     words.to_owned()
@@ -51,10 +53,10 @@ fn limits(kind: &FieldKind) -> Vec<String> {
         .into_iter()
         .filter_map(|(words, limit)| limit.as_ref().map(|limit| format!("{words} {limit}")))
         .collect(),
-        FieldKind::MultiChoice { min_items, max_items, .. } => {
+        FieldKind::MultiChoice { min_items, max_items, .. } | FieldKind::Rows { min_items, max_items, .. } => {
             range(*min_items, *max_items, "item").into_iter().collect()
         }
-        FieldKind::Boolean | FieldKind::Choice { .. } | FieldKind::Json => Vec::new(),
+        FieldKind::Boolean | FieldKind::Choice { .. } | FieldKind::Group { .. } | FieldKind::Json => Vec::new(),
     }
 }
 

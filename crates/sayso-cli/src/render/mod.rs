@@ -10,7 +10,7 @@ mod table;
 
 pub use event::event;
 pub use field::{describe, option_label};
-pub use request::request;
+pub use request::{changed_arguments, request};
 pub use round::{accepted, answer, heading, page, rounds};
 pub use since::now;
 pub use table::table;

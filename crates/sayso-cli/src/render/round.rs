@@ -4,6 +4,7 @@ use sayso::wire::{self, ResponseRecord};
 use sayso::{Status, UnixMs};
 use sayso_core::json::{visible, visible_multiline};
 use sayso_core::request::{Request, Requests};
+use sayso_core::response::Content;
 
 use super::since::since;
 use super::table::{start, table};
@@ -93,7 +94,7 @@ pub fn page(round: &wire::Round, requests: &Requests, answer_given: Option<&Resp
         let _ = write!(out, "\n{}", super::request(key, request, round.requests.get(key)));
     }
     if let Some(record) = answer_given {
-        let _ = write!(out, "\nAnswer\n{}", answer(record));
+        let _ = write!(out, "\nAnswer\n{}{}", answer(record), changes(requests, record));
     }
     if round.status == Status::Pending {
         let _ = write!(out, "\nAnswer it with:\n  {}\n", command(round, requests));
@@ -129,7 +130,10 @@ fn command(round: &wire::Round, requests: &Requests) -> String {
             }
         }
         Request::Url(_) => line.push_str(" --accept"),
-        Request::Approval(_) => line.push_str(&format!(" --accept --digest {}", round.digest)),
+        Request::Approval(approval) => {
+            let input = if approval.input.is_some() { " --input '{…}'" } else { "" };
+            line.push_str(&format!(" --approve{input} --digest {}", round.digest));
+        }
         Request::Choice(_) | Request::Text(_) => line.push_str(" --text …"),
     }
     line
@@ -154,6 +158,20 @@ pub fn answer(record: &ResponseRecord) -> String {
     }
     if record.effective != record.submitted {
         out.push_str("  (with the asker's defaults filled in)\n");
+    }
+    out
+}
+
+/// What was changed in the arguments of the calls that were approved.
+fn changes(requests: &Requests, record: &ResponseRecord) -> String {
+    let mut out = String::new();
+    for (key, request) in requests.iter() {
+        let Request::Approval(approval) = request else { continue };
+        let content = record.effective.get(key).and_then(|response| response.content.as_ref()).and_then(Content::read);
+        if let Some(edited) = content.and_then(|content| content.arguments) {
+            let _ =
+                write!(out, "  {}: changed arguments\n{}", visible(key), super::changed_arguments(approval, &edited));
+        }
     }
     out
 }

@@ -1,11 +1,11 @@
 //! One field of a form: asked by its kind, and again until its own part of the schema has nothing to say.
 
 use sayso::Json;
-use sayso_core::json::{pointer_to, visible};
+use sayso_core::json::visible;
 use sayso_core::schema::{ChoiceOption, Field, FieldError, FieldKind, FormSchema, TextFormat};
 use serde_json::Value;
 
-use super::form::Given;
+use super::form::Place;
 use super::prompt::{Prompted, line, pick, pick_many, secret};
 use crate::error::CommandError;
 use crate::render::{self, option_label};
@@ -14,34 +14,48 @@ use crate::typed;
 const LEFT_OUT: &str = "(leave it out)";
 
 /// Asks for one field; `None` inside where it is left out.
-pub(super) fn ask(field: &Field, schema: &FormSchema, given: &Given) -> Result<Prompted<Option<Json>>, CommandError> {
-    let asked = Asked { field, schema, given };
+pub(super) fn ask(
+    field: &Field,
+    schema: &FormSchema,
+    place: &Place<'_>,
+) -> Result<Prompted<Option<Json>>, CommandError> {
+    let asked = Asked { field, schema, place };
     match &field.kind {
-        FieldKind::Text { .. } | FieldKind::Number { .. } | FieldKind::Json => asked.typed(),
+        // Groups and lists are asked for field by field; whole, they are JSON.
+        FieldKind::Text { .. }
+        | FieldKind::Number { .. }
+        | FieldKind::Group { .. }
+        | FieldKind::Rows { .. }
+        | FieldKind::Json => asked.typed(),
         FieldKind::Boolean => asked.truth(),
         FieldKind::Choice { options } => asked.one_of(options),
         FieldKind::MultiChoice { options, .. } => asked.any_of(options),
     }
 }
 
-/// Whether a fault is about this field or something in it.
-pub(super) fn is_at(fault: &FieldError, field: &Field) -> bool {
-    let at = pointer_to("", &field.name);
-    fault.pointer.strip_prefix(&at).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+/// Whether a fault is about what stands at this pointer or something in it.
+pub(super) fn is_at(fault: &FieldError, at: &str) -> bool {
+    fault.pointer.strip_prefix(at).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// `Title (name)`, with all the names that lead to it.
+pub(super) fn heading(field: &Field, place: &Place<'_>) -> String {
+    let name = visible(&field.name);
+    let title = field.title.as_deref().map(visible).filter(|title| *title != name);
+    let path = format!("{}{name}", place.path());
+    title.map_or_else(|| path.clone(), |title| format!("{title} ({path})"))
 }
 
 struct Asked<'a> {
     field: &'a Field,
     schema: &'a FormSchema,
-    given: &'a Given,
+    place: &'a Place<'a>,
 }
 
 impl Asked<'_> {
     /// `Title (name)`, with the default that Enter takes.
     fn message(&self) -> String {
-        let name = visible(&self.field.name);
-        let title = self.field.title.as_deref().map(visible).filter(|title| *title != name);
-        let mut text = title.map_or_else(|| name.to_string(), |title| format!("{title} ({name})"));
+        let mut text = heading(self.field, self.place);
         if let Some(default) = &self.field.default {
             text.push_str(&format!(" [{}]", visible(&plain(default))));
         }
@@ -58,11 +72,11 @@ impl Asked<'_> {
 
     /// What is wrong with a value, as far as this field alone is concerned.
     fn fault(&self, value: &Json) -> Option<String> {
-        let Some(content) = self.given.with(&self.field.name, value) else {
+        let Some((content, at)) = self.place.with(&self.field.name, value) else {
             return Some("is too large or too deep".to_owned());
         };
         let faults = self.schema.validate(&content).err()?;
-        let own = faults.into_iter().find(|fault| is_at(fault, self.field))?;
+        let own = faults.into_iter().find(|fault| is_at(fault, &at))?;
         Some(visible(&own.message).into_owned())
     }
 
@@ -83,7 +97,7 @@ impl Asked<'_> {
         let given = if is_password {
             secret(&message, &help, &check)?
         } else {
-            let before = self.given.get(&self.field.name).map(plain).unwrap_or_default();
+            let before = self.place.given.get(&self.field.name).map(plain).unwrap_or_default();
             line(&message, &help, &before, &check)?
         };
         Ok(given.map(|text| (!text.is_empty()).then(|| typed::value(self.field, &text))))
@@ -100,7 +114,7 @@ impl Asked<'_> {
 
     /// One of several values. The cursor starts at what was given before, else at the default.
     fn pick(&self, options: Vec<(String, Json)>) -> Result<Prompted<Option<Json>>, CommandError> {
-        let before = self.given.get(&self.field.name).or(self.field.default.as_ref());
+        let before = self.place.given.get(&self.field.name).or(self.field.default.as_ref());
         let start = before.and_then(|before| options.iter().position(|(_, value)| same(value, before)));
         let mut labels: Vec<String> = options.iter().map(|(label, _)| label.clone()).collect();
         if !self.field.required && self.field.default.is_none() {
@@ -111,7 +125,7 @@ impl Asked<'_> {
     }
 
     fn any_of(&self, options: &[ChoiceOption]) -> Result<Prompted<Option<Json>>, CommandError> {
-        let before = self.given.get(&self.field.name).or(self.field.default.as_ref());
+        let before = self.place.given.get(&self.field.name).or(self.field.default.as_ref());
         let chosen = before.map(|list| places(options, list)).unwrap_or_default();
         let is_left_out = |picked: &[usize]| picked.is_empty() && !self.field.required && self.field.default.is_none();
         let check = |picked: &[usize]| {

@@ -1,6 +1,7 @@
 //! A round as a form on the terminal: request by request, field by field, with the same check as everywhere behind it.
 //! It talks on standard error and reads keys; what was typed goes into the answer and nowhere else.
 
+mod call;
 mod field;
 mod form;
 mod prompt;
@@ -32,13 +33,13 @@ pub fn fill(round: &wire::Round, requests: &Requests) -> Result<Keyed<Response>,
 }
 
 fn one(request: &Request) -> Result<Response, CommandError> {
+    if let Request::Approval(approval) = request {
+        return call::decide(approval);
+    }
     loop {
         let response = match decide(request)? {
             Decision::Cancel => return Ok(Response::cancel()),
-            Decision::Decline => match line("Why not? (for the agent to read; may be empty)", "", "", &|_| None)? {
-                Prompted::Given(reason) => Some(Response::decline(Some(reason).filter(|reason| !reason.is_empty()))),
-                Prompted::Back => None,
-            },
+            Decision::Decline => decline()?,
             Decision::Accept => accept(request)?,
         };
         // Esc inside a request leads back to where it begins.
@@ -48,14 +49,21 @@ fn one(request: &Request) -> Result<Response, CommandError> {
     }
 }
 
+/// A decline with its reason; none where the person went back.
+fn decline() -> Result<Option<Response>, CommandError> {
+    Ok(match line("Why not? (for the agent to read; may be empty)", "", "", &|_| None)? {
+        Prompted::Given(reason) => Some(Response::decline(Some(reason).filter(|reason| !reason.is_empty()))),
+        Prompted::Back => None,
+    })
+}
+
 fn decide(request: &Request) -> Result<Decision, CommandError> {
     // What runs something or leads somewhere is not one thoughtless Enter away.
     let (accept, decline, start) = match request {
         Request::Form(form) if form.schema.fields().is_empty() => ("Accept", "Decline", 0),
         Request::Form(_) => ("Fill in the form", "Decline", 0),
         Request::Url(_) => ("I agree to open this address", "Decline", 1),
-        Request::Approval(_) => ("Approve: run this call", "Deny", 1),
-        Request::Choice(_) | Request::Text(_) => ("Answer", "Decline", 0),
+        Request::Approval(_) | Request::Choice(_) | Request::Text(_) => ("Answer", "Decline", 0),
     };
     match menu("What do you want to do?", &[accept, decline, "Dismiss without a decision"], start)? {
         Prompted::Given(0) => Ok(Decision::Accept),
@@ -67,7 +75,7 @@ fn decide(request: &Request) -> Result<Decision, CommandError> {
 
 fn accept(request: &Request) -> Result<Option<Response>, CommandError> {
     match request {
-        Request::Form(form) => Ok(form::fill(form)?.map(Response::accept)),
+        Request::Form(form) => Ok(form::fill(&form.schema)?.map(Response::accept)),
         Request::Url(_) | Request::Approval(_) => Ok(Some(Response::consent())),
         Request::Choice(choice) => Ok(choose(choice)?.map(|answer| Response::accept(typed::answer(&answer)))),
         Request::Text(_) => Ok(words()?.map(|answer| Response::accept(typed::answer(&[answer])))),

@@ -195,3 +195,59 @@ fn an_explicit_key_repeats_or_conflicts() {
     it.run(&["answer", &id, "--field", "street=Oak", "--key", "k1"]).expect_code(4);
     it.run(&["answer", &id, "--field", "street=Elm", "--key", "k2"]).expect_code(4);
 }
+
+const PAYMENT: &str = r#"{"kind":"approval","tool":"bank:pay","arguments":{"to":"acme","n":1.0},"effects":["write"],"rule":"money",
+    "message":"Moves money.","arguments_schema":{"type":"object","properties":{"to":{"type":"string"},"n":{"type":"number","maximum":9}},"required":["to"]},
+    "schema":{"type":"object","properties":{"pin":{"type":"integer"}},"required":["pin"]}}"#;
+
+#[test]
+fn a_call_is_approved_with_edited_arguments_and_input() {
+    let it = Scripted::new();
+    let ask = || it.folder.ask(&[("call", request(PAYMENT))]);
+    let round = ask();
+    let (id, digest) = (round.round_id.to_string(), round.digest.to_string());
+    let approve = |more: &[&str]| it.run(&[&["answer", &id, "--approve", "--digest", &digest], more].concat());
+    assert!(approve(&[]).expect_code(3).stderr.contains("field /responses/call/content/input: is required"));
+    let wrong = approve(&["--field", "pin=x", "--arguments", r#"{"n":10}"#]).expect_code(3);
+    assert!(wrong.stderr.contains("/responses/call/content/arguments/"), "{}", wrong.stderr);
+    approve(&["--arguments", "[1]"]).expect_code(2);
+    approve(&["--arguments", "@/nonexistent"]).expect_code(2);
+    let edited = it.folder.file("edited.json", "{\"to\": \"acme\", \"n\": 2.50}\n", 0o600);
+    approve(&["--input", r#"{"pin":7}"#, "--arguments", &format!("@{}", edited.display())]).expect_code(0);
+    let shown = it.run(&["show", &id]).expect_code(0).stdout;
+    for part in [
+        "What its server says of it",
+        "Asked by rule: money",
+        "It changes or deletes data",
+        "-   \"n\": 1.0",
+        "+   \"n\": 2.50",
+    ] {
+        assert!(shown.contains(part), "{part} in {shown}");
+    }
+    let expected = r#"{"arguments":{"to": "acme", "n": 2.50},"input":{"pin":7}}"#;
+    assert_eq!(it.folder.content(round.round_id, "call"), expected);
+
+    let round = ask();
+    it.run(&["answer", &round.round_id.to_string(), "--deny", "--reason", "not now"]).expect_code(0);
+    assert_eq!(it.folder.collect(round.round_id).get("call").unwrap().reason.as_deref(), Some("not now"));
+    let form = it.folder.ask_street().round_id.to_string();
+    it.run(&["answer", &form, "--approve"]).expect_code(3);
+    it.run(&["answer", &form, "--approve", "--deny"]).expect_code(2);
+    it.run(&["answer", &form, "--accept", "--arguments", "{}"]).expect_code(2);
+}
+
+#[test]
+fn a_field_in_a_group_or_a_row_is_given_by_its_path() {
+    let it = Scripted::new();
+    let schema = r#"{"type":"object","properties":{
+        "address":{"type":"object","properties":{"street":{"type":"string","minLength":3}},"required":["street"]},
+        "parcels":{"type":"array","items":{"type":"object","properties":{"kg":{"type":"number"}}}}}}"#;
+    let round = it.folder.ask(&[("f", form("m", schema))]);
+    let id = round.round_id.to_string();
+    let wrong = it.run(&["answer", &id, "--field", "address.street=x"]).expect_code(3);
+    assert!(wrong.stderr.contains("/responses/f/content/address/street: must be at least 3"), "{}", wrong.stderr);
+    let fields = ["--field", "address.street=Elm", "--field", "parcels.0.kg=1.50", "--field", "parcels.1.kg=2"];
+    it.run(&[&["answer", &id], &fields[..]].concat()).expect_code(0);
+    let expected = r#"{"address":{"street":"Elm"},"parcels":[{"kg":1.50},{"kg":2}]}"#;
+    assert_eq!(it.folder.content(round.round_id, "f"), expected);
+}

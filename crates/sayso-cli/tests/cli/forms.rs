@@ -19,7 +19,7 @@ const EVERY_KIND: &str = r#"{"type":"object",
         "extras":{"type":"array","minItems":1,"items":{"type":"string","enum":["card","ribbon","box"]}},
         "city":{"type":"string","default":"Pune"},
         "note":{"type":"string"},
-        "deep":{"type":"object","properties":{"a":{"type":"integer"}}}}}"#;
+        "deep":{"type":"object","properties":{"a":{"type":"integer"}},"additionalProperties":{}}}}"#;
 
 #[test]
 fn every_kind_of_field_is_asked_for_and_asked_again_until_it_fits() {
@@ -133,7 +133,7 @@ fn a_url_an_approval_a_choice_and_a_question_are_answered_in_one_sitting() {
     terminal.expect("does not use https").expect("punycode").expect("What do you want to do?");
     // The cursor stands on "Decline": consent is never one Enter away.
     terminal.expect("> Decline").type_keys("\x1b[A\r");
-    terminal.expect("bank:pay").expect(r#"{"amount":12345678901234567890.10}"#).expect("> Deny").type_keys("\x1b[A\r");
+    terminal.expect("bank:pay").expect(r#""amount": 12345678901234567890.10"#).expect("> Deny").type_keys("\x1b[A\r");
     terminal.expect("Where?").expect("What do you want to do?").type_keys(ENTER);
     terminal.expect("Something else").type_keys(DOWN).type_keys(" ").type_keys(DOWN).type_keys(" ").type_keys(ENTER);
     terminal.expect("? Your answer").expect("? Your answer").type_keys("the moon\r");
@@ -158,4 +158,43 @@ fn a_round_that_has_ended_is_not_asked_again() {
     let ended = Terminal::open(&folder, &["answer", &id]).end().expect_code(4);
     assert!(ended.stderr.contains("answered by person local:"), "{}", ended.stderr);
     assert!(!ended.stderr.contains("What do you want to do?"));
+}
+
+#[test]
+fn a_group_and_the_rows_of_a_list_are_asked_for_field_by_field() {
+    let folder = Folder::new();
+    let schema = r#"{"type":"object","required":["to","parcels"],"properties":{
+        "to":{"type":"object","title":"Address","properties":{"street":{"type":"string","minLength":3}},"required":["street"]},
+        "back":{"type":"object","properties":{"street":{"type":"string"}}},
+        "parcels":{"type":"array","items":{"type":"object","properties":{"kg":{"type":"number","maximum":9}},"required":["kg"]}}}}"#;
+    let round = folder.ask(&[("f", form("Where to?", schema))]);
+    let mut terminal = Terminal::open(&folder, &["answer", &round.round_id.to_string()]);
+    terminal.expect("What do you want to do?").type_keys(ENTER);
+    terminal.expect("Address (to):").expect("? to.street").type_keys("ab\r").expect("must be at least 3 characters");
+    terminal.type_keys("c\r").expect("back: fill it in?").expect("> Leave it out").type_keys(ENTER);
+    terminal.expect("parcels: add row 1?").expect("> Add one").type_keys(ENTER);
+    terminal.expect("? parcels.0.kg").type_keys("10\r").expect("must be at most 9").type_keys("\x7f\x7f1.50\r");
+    terminal.expect("parcels: add row 2?").expect("> No more").type_keys(ENTER);
+    terminal.expect("Send this answer?").type_keys(ENTER);
+    terminal.end().expect_code(0);
+    assert_eq!(folder.content(round.round_id, "f"), r#"{"to":{"street":"abc"},"parcels":[{"kg":1.50}]}"#);
+}
+
+#[test]
+fn the_arguments_of_a_call_are_changed_and_its_input_is_given_before_it_is_approved() {
+    let folder = Folder::new();
+    let call = r#"{"kind":"approval","tool":"bank:pay","arguments":{"n":1},"message":"Moves money.","rule":"money",
+        "arguments_schema":{"type":"object","properties":{"n":{"type":"number","maximum":9}}},
+        "schema":{"type":"object","properties":{"pin":{"type":"integer"}},"required":["pin"]}}"#;
+    let round = folder.ask(&[("call", request(call))]);
+    let mut terminal = Terminal::open(&folder, &["answer", &round.round_id.to_string()]);
+    terminal.expect("Moves money.").expect("Nothing is known").expect("Asked by rule: money").expect("> Deny");
+    terminal.type_keys(DOWN).type_keys(DOWN).type_keys(ENTER);
+    terminal.expect("? The arguments").type_keys("\x7f\x7f12}\r").expect("must be at most 9");
+    terminal.type_keys("\x7f\x7f\x7f2}\r").expect("What you changed").expect("-   \"n\": 1").expect("+   \"n\": 2");
+    terminal.expect("Approve: run it with the changes").expect("> Deny").type_keys("\x1b[A\r");
+    terminal.expect("? pin").type_keys(ENTER).expect("is required").type_keys("7\r");
+    terminal.expect("Send this answer?").type_keys(ENTER);
+    terminal.end().expect_code(0);
+    assert_eq!(folder.content(round.round_id, "call"), r#"{"arguments":{"n":2},"input":{"pin":7}}"#);
 }

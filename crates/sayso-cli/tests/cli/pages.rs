@@ -50,14 +50,16 @@ fn a_page_shows_what_each_field_takes_and_later_the_answer() {
     let folder = Folder::new();
     let schema = r#"{"type":"object","required":["n"],"properties":{
         "n":{"type":"integer","minimum":1,"maximum":9,"description":"How many"},
-        "deep":{"type":"object","properties":{"a":{"type":"integer"}}}}}"#;
+        "group":{"type":"object","properties":{"b":{"type":"boolean"}}},
+        "deep":{"type":"object","properties":{"a":{"type":"integer"}},"additionalProperties":{}}}}"#;
     let round = folder.ask(&[("f", form("m", schema))]);
     let id = round.round_id.to_string();
     let page = person(&folder, &["show", &id]).expect_code(0).stdout;
     for shown in [
         "n: whole number, required, at least 1, at most 9",
         "How many",
-        r#"schema: {"type":"object","properties":{"a":{"type":"integer"}}}"#,
+        r#"schema: {"type":"object","properties":{"a":{"type":"integer"}},"additionalProperties":{}}"#,
+        "group.b: yes or no",
         &round.digest.to_string(),
         &format!("sayso answer {id} --field n=…"),
     ] {

@@ -7,6 +7,7 @@
 mod canonical;
 mod error;
 mod pointer;
+mod pretty;
 mod redact;
 mod strict;
 mod text;
@@ -16,6 +17,7 @@ mod visible;
 
 pub use error::{JsonError, JsonErrorKind};
 pub use pointer::pointer_to;
+pub use pretty::{DiffLine, line_diff, pretty};
 pub use redact::{REDACTED, redacted};
 pub use text::Json;
 pub use view::{Member, ObjectView, splice};

@@ -78,6 +78,11 @@ impl Json {
         ObjectView::read(&self.0)
     }
 
+    /// The items of the outermost list, none if the value is no list.
+    pub fn items(&self) -> Vec<Json> {
+        self.tree().items().iter().map(|item| Self(Arc::from(item.raw))).collect()
+    }
+
     pub(crate) fn tree(&self) -> Tree<'_> {
         Tree::read(&self.0)
     }

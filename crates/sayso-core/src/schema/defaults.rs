@@ -25,6 +25,11 @@ impl Defaults {
         self.0.iter().find(|property| property.name == name)?.default.as_ref()
     }
 
+    /// The defaults inside a top-level property.
+    pub(super) fn nested(&self, name: &str) -> Option<&Defaults> {
+        self.0.iter().find(|property| property.name == name).map(|property| &property.nested)
+    }
+
     pub(super) fn fill(&self, content: &Json) -> Json {
         match self.filled(content.as_str()) {
             Some(text) => Json::parse(&text).unwrap_or_else(|_| content.clone()),

@@ -3,9 +3,9 @@
 use crate::json::{Json, Kind, Tree, pointer_segments};
 
 use super::defaults::Defaults;
-use crate::limits::SCHEMA_REFERENCES_MAX;
+use crate::limits::{FORM_DEPTH_MAX, FORM_FIELDS_MAX, SCHEMA_REFERENCES_MAX};
 
-/// One top-level property.
+/// One property, at the top or in a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Field {
     /// The property's name, as it must be sent.
@@ -69,6 +69,20 @@ pub enum FieldKind {
         /// `maxItems`.
         max_items: Option<u64>,
     },
+    /// An object whose properties are fields of their own.
+    Group {
+        /// The properties in the asker's order.
+        fields: Vec<Field>,
+    },
+    /// A list of objects, each with these fields.
+    Rows {
+        /// The fields of one row, in the asker's order.
+        fields: Vec<Field>,
+        /// `minItems`.
+        min_items: Option<u64>,
+        /// `maxItems`.
+        max_items: Option<u64>,
+    },
     /// Anything else, entered as JSON.
     Json,
 }
@@ -107,25 +121,116 @@ impl ChoiceOption {
 }
 
 pub(super) fn of(schema: &Tree<'_>, defaults: &Defaults) -> Vec<Field> {
-    let required: Vec<_> = schema.get("required").map_or(&[][..], Tree::items).iter().filter_map(Tree::text).collect();
-    let properties = schema.get("properties").map_or(&[][..], Tree::members);
-    let field = |(name, property): &(std::borrow::Cow<'_, str>, Tree<'_>)| {
-        let target = followed(schema, property);
-        let (core, nullable) = without_null(schema, target);
-        let annotation = |keyword: &str| {
-            [property, target, core].iter().find_map(|tree| tree.get(keyword)?.text()).map(str::to_owned)
-        };
-        Field {
-            name: name.to_string(),
-            title: annotation("title"),
-            description: annotation("description"),
-            required: required.contains(&&**name),
-            default: defaults.get(name).cloned(),
-            kind: kind(schema, core),
-            nullable,
+    let top = schema.get("properties").map_or(0, |properties| properties.members().len());
+    Fields { root: schema, left: FORM_FIELDS_MAX.saturating_sub(top) }.below(schema, Some(defaults), 0)
+}
+
+impl Field {
+    /// The field that a JSON pointer below `fields` leads to, through groups and the rows of lists.
+    pub(super) fn find<'f>(mut fields: &'f [Field], segments: &[String]) -> Option<(&'f Field, usize)> {
+        let mut at = 0;
+        loop {
+            let field = fields.iter().find(|field| segments.get(at).is_some_and(|name| *name == field.name))?;
+            at += 1;
+            let (inner, skipped) = match &field.kind {
+                FieldKind::Group { fields } => (fields, 0),
+                FieldKind::Rows { fields, .. } => (fields, 1),
+                _ => return Some((field, at)),
+            };
+            if segments.len() <= at + skipped {
+                return Some((field, at));
+            }
+            (fields, at) = (inner, at + skipped);
         }
-    };
-    properties.iter().map(field).collect()
+    }
+}
+
+/// Beside these, an object is more than its properties, and a person must be able to give all of it: it stays JSON.
+const MORE_THAN_PROPERTIES: [&str; 10] = [
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "not",
+    "if",
+    "patternProperties",
+    "dependentSchemas",
+    "unevaluatedProperties",
+    "propertyNames",
+    "$ref",
+];
+
+struct Fields<'t> {
+    root: &'t Tree<'t>,
+    /// How many fields may still be drawn.
+    left: usize,
+}
+
+impl<'t> Fields<'t> {
+    /// The properties of an object as fields. `defaults` are those that are filled in there; `depth` counts the groups
+    /// around it.
+    fn below(&mut self, object: &'t Tree<'t>, defaults: Option<&Defaults>, depth: usize) -> Vec<Field> {
+        let required: Vec<_> =
+            object.get("required").map_or(&[][..], Tree::items).iter().filter_map(Tree::text).collect();
+        let properties = object.get("properties").map_or(&[][..], Tree::members);
+        let mut fields = Vec::with_capacity(properties.len());
+        for (name, property) in properties {
+            let target = followed(self.root, property);
+            let (core, nullable) = without_null(self.root, target);
+            let annotation = |keyword: &str| {
+                [property, target, core].iter().find_map(|tree| tree.get(keyword)?.text()).map(str::to_owned)
+            };
+            let default = defaults.and_then(|defaults| defaults.get(name)).cloned();
+            // A default that is itself filled in would no longer be once the group has a value.
+            let is_plain = default.as_ref().is_none_or(|default| matches!(default.as_str(), "null" | "{}" | "[]"));
+            // Defaults are filled in along properties, and never through a reference or a branch.
+            let nested = defaults.filter(|_| std::ptr::eq(core, property)).and_then(|defaults| defaults.nested(name));
+            let grouped = if is_plain { self.grouped(core, nested, depth + 1) } else { None };
+            fields.push(Field {
+                name: name.to_string(),
+                title: annotation("title"),
+                description: annotation("description"),
+                required: required.contains(&&**name),
+                default,
+                kind: grouped.unwrap_or_else(|| kind(self.root, core)),
+                nullable,
+            });
+        }
+        fields
+    }
+
+    /// An object as a group and a list of objects as rows, where each can be given whole by filling in fields.
+    fn grouped(&mut self, tree: &'t Tree<'t>, defaults: Option<&Defaults>, depth: usize) -> Option<FieldKind> {
+        if type_name(tree) == Some("array") {
+            let items = followed(self.root, tree.get("items")?);
+            if tree.get("prefixItems").is_some() {
+                return None;
+            }
+            let fields = self.object(items, None, depth)?;
+            return Some(FieldKind::Rows {
+                fields,
+                min_items: count(tree, "minItems"),
+                max_items: count(tree, "maxItems"),
+            });
+        }
+        let fields = self.object(tree, defaults, depth)?;
+        Some(FieldKind::Group { fields })
+    }
+
+    fn object(&mut self, tree: &'t Tree<'t>, defaults: Option<&Defaults>, depth: usize) -> Option<Vec<Field>> {
+        let properties = tree.get("properties").filter(|_| type_name(tree) == Some("object"))?;
+        let count = properties.members().len();
+        let required = tree.get("required").map_or(&[][..], Tree::items).iter().filter_map(Tree::text);
+        let is_whole = required.into_iter().all(|name| properties.get(name).is_some())
+            && MORE_THAN_PROPERTIES.iter().all(|keyword| tree.get(keyword).is_none())
+            && tree.get("enum").is_none()
+            && tree.get("const").is_none()
+            && !tree.get("additionalProperties").is_some_and(|more| matches!(more.kind, Kind::Object(_)));
+        if count == 0 || count > self.left || depth > FORM_DEPTH_MAX || !is_whole {
+            return None;
+        }
+        self.left -= count;
+        Some(self.below(tree, defaults, depth))
+    }
 }
 
 /// What a property is once its references are followed. The gate has made sure that they end.

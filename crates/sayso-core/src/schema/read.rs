@@ -75,13 +75,15 @@ impl Field {
             FieldKind::Number { integer, .. } => self.read_number(text.trim(), *integer).map(Some),
             FieldKind::Boolean => self.read_boolean(text.trim()).map(Some),
             FieldKind::Choice { options } => self.choose(options, text).map(|option| Some(option.value.clone())),
-            FieldKind::MultiChoice { .. } | FieldKind::Json => {
+            FieldKind::MultiChoice { .. } | FieldKind::Group { .. } | FieldKind::Rows { .. } | FieldKind::Json => {
                 Json::parse(text).map(Some).map_err(|error| self.error(format!("must be JSON: {error}")))
             }
         }
     }
 
-    fn absent(&self, typed: bool) -> Result<Option<Json>, FieldError> {
+    /// What leaving the field out comes to: nothing, `null` where that is all it can be, or an error. `typed` says
+    /// whether there was a place to fill it in.
+    pub fn absent(&self, typed: bool) -> Result<Option<Json>, FieldError> {
         match (self.required, &self.default) {
             (false, _) | (true, Some(_)) => Ok(None),
             (true, None) if typed && self.nullable => Ok(Some(Json::from_value(&serde_json::Value::Null))),

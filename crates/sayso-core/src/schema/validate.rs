@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::json::{Json, pointer_segments, pointer_to};
 
-use super::fields::FieldKind;
+use super::fields::{Field, FieldKind};
 use super::form::FormSchema;
 use super::messages::message;
 use crate::limits::{FIELD_ERRORS_MAX, SCHEMA_BRANCH_DEPTH_MAX};
@@ -84,10 +84,11 @@ impl FormSchema {
     /// Whether a pointer names a choice or a place in a list of choices.
     fn is_choice(&self, pointer: &str) -> bool {
         let segments = pointer_segments(pointer).unwrap_or_default();
-        let field = segments.first().and_then(|name| self.fields().iter().find(|field| &field.name == name));
-        match field.map(|field| &field.kind) {
-            Some(FieldKind::Choice { .. }) => segments.len() == 1,
-            Some(FieldKind::MultiChoice { .. }) => segments.len() == 2,
+        let found = Field::find(self.fields(), &segments);
+        let rest = found.map_or(0, |(_, depth)| segments.len().saturating_sub(depth));
+        match found.map(|(field, _)| &field.kind) {
+            Some(FieldKind::Choice { .. }) => rest == 0,
+            Some(FieldKind::MultiChoice { .. }) => rest == 1,
             _ => false,
         }
     }

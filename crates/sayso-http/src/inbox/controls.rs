@@ -5,12 +5,15 @@
 use maud::{Markup, html};
 use sayso::Json;
 use sayso_core::json::ObjectView;
+use sayso_core::limits;
 use sayso_core::request::{Choice, Form};
 use sayso_core::schema::{ChoiceOption, Field, FieldKind, TextFormat};
 
 use super::problems::{Problems, label};
-use super::typed::{OTHER, Typed, answer_id, field_id, offset_id, other_id, split_date_time};
-use super::words;
+use super::typed::{
+    LESS, MORE, OTHER, Part, Typed, answer_id, child_id, offset_id, other_id, part_id, rows_id, split_date_time, top_id,
+};
+use super::{hints, words};
 
 /// Up to so many options stand side by side; more fold into a list.
 pub(super) const RADIOS_MAX: usize = 5;
@@ -23,6 +26,8 @@ pub(super) struct Drawn<'d> {
     /// What was typed before, where the form is drawn again.
     pub(super) typed: Option<&'d Typed>,
     pub(super) problems: &'d Problems,
+    /// The frame that takes the focus: a row that was just added, a list that lost one.
+    pub(super) focus: Option<&'d str>,
 }
 
 impl Drawn<'_> {
@@ -55,6 +60,10 @@ impl Drawn<'_> {
         (!ids.is_empty()).then(|| ids.join(" "))
     }
 
+    fn is_focused(&self, id: &str) -> bool {
+        self.focus == Some(id)
+    }
+
     pub(super) fn invalid(&self, id: &str) -> Option<&'static str> {
         self.problems.has(id).then_some("true")
     }
@@ -65,24 +74,58 @@ pub(super) fn form(index: usize, form: &Form, drawn: Drawn<'_>) -> Markup {
     let fields = form.schema.fields();
     html! {
         @if fields.is_empty() { p.hint { "There is nothing to fill in: accepting is the whole answer." } }
-        @for (at, one) in fields.iter().enumerate() { (field(&field_id(index, at), one, form, drawn)) }
+        (part(&part_id(index, Part::Form), fields, Some(&form.schema_text), drawn))
     }
+}
+
+/// The fields at the top of a part. `schema` is the object's, as the asker wrote it.
+pub(super) fn part(part: &str, fields: &[Field], schema: Option<&Json>, drawn: Drawn<'_>) -> Markup {
+    html! {
+        @for (at, one) in fields.iter().enumerate() {
+            (field(&top_id(part, at), one, property(schema, &one.name).as_ref(), drawn))
+        }
+    }
+}
+
+/// A property's own schema, as the asker wrote it.
+fn property(schema: Option<&Json>, name: &str) -> Option<Json> {
+    let properties = schema?.object()?.get("properties")?;
+    Json::parse(ObjectView::read(properties)?.get(name)?).ok()
 }
 
 fn need(field: &Field) -> Markup {
     html! { " " span.need { @if field.required { "(required)" } @else { "(optional)" } } }
 }
 
-fn field(id: &str, field: &Field, form: &Form, drawn: Drawn<'_>) -> Markup {
-    let is_group = super::problems::focus(id, field) != id;
-    let hint = hint(id, field, form);
+fn field(id: &str, field: &Field, schema: Option<&Json>, drawn: Drawn<'_>) -> Markup {
+    let hint = hints::hint(id, field, schema);
     let described = drawn.described(id, hint.is_some());
     let wrong = drawn.problems.has(id).then_some("wrong");
-    if is_group {
-        let (role, required, invalid) = match field.kind {
-            FieldKind::MultiChoice { .. } => ("group", None, None),
-            _ => ("radiogroup", is_demanded(field), drawn.invalid(id)),
-        };
+    let (role, required, invalid) = match &field.kind {
+        FieldKind::Group { fields } => {
+            let inner = children(id, fields, schema, drawn);
+            return group_of(
+                id,
+                field,
+                drawn,
+                described.as_deref(),
+                &html! { (hint.unwrap_or_default()) (drawn.errors(id)) (inner) },
+            );
+        }
+        FieldKind::Rows { fields, .. } => {
+            let inner = rows(id, field, fields, schema, drawn);
+            return group_of(
+                id,
+                field,
+                drawn,
+                described.as_deref(),
+                &html! { (hint.unwrap_or_default()) (drawn.errors(id)) (inner) },
+            );
+        }
+        FieldKind::MultiChoice { .. } => ("group", None, None),
+        _ => ("radiogroup", is_demanded(field), drawn.invalid(id)),
+    };
+    if super::problems::focus(id, field) != id {
         return html! {
             fieldset.field.(wrong.unwrap_or_default()) role=(role) id=(id) aria-describedby=[described] aria-required=[required] aria-invalid=[invalid] {
                 legend { (label(field)) (need(field)) }
@@ -102,24 +145,65 @@ fn field(id: &str, field: &Field, form: &Form, drawn: Drawn<'_>) -> Markup {
     }
 }
 
+/// A frame around the fields of an object or the rows of a list. Errors of the whole lead to the frame itself.
+fn group_of(id: &str, field: &Field, drawn: Drawn<'_>, described: Option<&str>, inner: &Markup) -> Markup {
+    let wrong = drawn.problems.has(id).then_some("wrong");
+    html! {
+        fieldset.field.nested.(wrong.unwrap_or_default()) id=(id) tabindex="-1" autofocus[drawn.is_focused(id)] aria-describedby=[described] {
+            legend { (label(field)) (need(field)) }
+            (inner)
+        }
+    }
+}
+
+fn children(id: &str, fields: &[Field], schema: Option<&Json>, drawn: Drawn<'_>) -> Markup {
+    html! {
+        @for (at, one) in fields.iter().enumerate() {
+            (field(&child_id(id, at), one, property(schema, &one.name).as_ref(), drawn))
+        }
+    }
+}
+
+/// Rows that a list has at most before anybody adds one: lists of lists multiply them.
+const ROWS_AT_FIRST_MAX: usize = 3;
+
+/// How many rows a list has before anybody adds one: as many as it must have, or the first few of them.
+pub(super) fn rows_at_first(field: &Field) -> usize {
+    let FieldKind::Rows { min_items, .. } = &field.kind else { return 0 };
+    let least = min_items.and_then(|least| usize::try_from(least).ok()).unwrap_or_default();
+    let is_demanded = field.required && field.default.is_none();
+    if is_demanded { least.clamp(1, ROWS_AT_FIRST_MAX) } else { 0 }
+}
+
+fn rows(id: &str, field: &Field, fields: &[Field], schema: Option<&Json>, drawn: Drawn<'_>) -> Markup {
+    let FieldKind::Rows { max_items, .. } = &field.kind else { return html! {} };
+    let count = drawn.typed.and_then(|typed| typed.rows(id)).unwrap_or_else(|| rows_at_first(field));
+    let most = max_items.and_then(|most| usize::try_from(most).ok()).unwrap_or(limits::FORM_ROWS_MAX);
+    let items = schema.and_then(Json::object).and_then(|view| Json::parse(view.get("items")?).ok());
+    html! {
+        input type="hidden" name=(rows_id(id)) value=(count);
+        @for row in 0..count {
+            @let row_id = child_id(id, row);
+            @let name = format!("{} {}", label(field), row + 1);
+            fieldset.row id=(row_id) tabindex="-1" autofocus[drawn.is_focused(&row_id)] {
+                legend { (name) }
+                (children(&row_id, fields, items.as_ref(), drawn))
+                div { button.quiet type="submit" name=(LESS) value=(row_id) formnovalidate { "Remove " (name) } }
+            }
+        }
+        @if count < most.min(limits::FORM_ROWS_MAX) {
+            div { button type="submit" name=(MORE) value=(id) formnovalidate { @if count == 0 { "Add to " } @else { "Add another to " } (label(field)) } }
+        }
+    }
+}
+
 /// Whether leaving the field empty is an error.
 fn is_demanded(field: &Field) -> Option<&'static str> {
     (field.required && field.default.is_none()).then_some("true")
 }
 
-fn default_text(field: &Field) -> String {
-    match &field.default {
-        None => String::new(),
-        Some(default) => match (&field.kind, default.value().as_str()) {
-            (FieldKind::Json, _) => words::pretty(default),
-            (_, Some(text)) => text.to_owned(),
-            (_, None) => default.as_str().to_owned(),
-        },
-    }
-}
-
 fn control(id: &str, field: &Field, drawn: Drawn<'_>, described: Option<&str>) -> Markup {
-    let value = drawn.text(id, || default_text(field));
+    let value = drawn.text(id, || hints::default_text(field));
     let (required, invalid) = (is_demanded(field), drawn.invalid(id));
     match &field.kind {
         FieldKind::Choice { options } => select(id, field, options, drawn, described),
@@ -166,7 +250,7 @@ pub(super) fn textarea(value: &str) -> String {
 }
 
 fn date_time(id: &str, field: &Field, drawn: Drawn<'_>, described: Option<&str>) -> Markup {
-    let default = default_text(field);
+    let default = hints::default_text(field);
     let (local, offset) = split_date_time(&default).unwrap_or(("", "+00:00"));
     let offset_id = offset_id(id);
     let is_ours = drawn.typed.is_none() && field.default.is_none();
@@ -187,17 +271,9 @@ fn select(id: &str, field: &Field, options: &[ChoiceOption], drawn: Drawn<'_>, d
         select id=(id) name=(id) aria-required=[is_demanded(field)] aria-invalid=[drawn.invalid(id)] aria-describedby=[described] {
             option value="" { (none) }
             @for (at, option) in options.iter().enumerate() {
-                option value=(at) selected[drawn.is_marked(id, &at.to_string(), is_default(field, option))] { (words::line(&option.label)) }
+                option value=(at) selected[drawn.is_marked(id, &at.to_string(), hints::is_default(field, option))] { (words::line(&option.label)) }
             }
         }
-    }
-}
-
-fn is_default(field: &Field, option: &ChoiceOption) -> bool {
-    let Some(default) = &field.default else { return false };
-    match default.value() {
-        serde_json::Value::Array(items) => items.contains(&option.value.value()),
-        value => value == option.value.value(),
     }
 }
 
@@ -217,14 +293,14 @@ fn group(id: &str, field: &Field, drawn: Drawn<'_>) -> Markup {
         FieldKind::Choice { options } => html! {
             @for (at, option) in options.iter().enumerate() {
                 @let value = at.to_string();
-                (mark("radio", id, at, &value, &words::line(&option.label), drawn.is_marked(id, &value, is_default(field, option)), None))
+                (mark("radio", id, at, &value, &words::line(&option.label), drawn.is_marked(id, &value, hints::is_default(field, option)), None))
             }
             @if let Some(said) = no_answer { (mark("radio", id, options.len(), "", said, drawn.is_marked(id, "", true), None)) }
         },
         FieldKind::MultiChoice { options, .. } => html! {
             @for (at, option) in options.iter().enumerate() {
                 @let value = at.to_string();
-                (mark("checkbox", id, at, &value, &words::line(&option.label), drawn.is_marked(id, &value, is_default(field, option)), drawn.invalid(id)))
+                (mark("checkbox", id, at, &value, &words::line(&option.label), drawn.is_marked(id, &value, hints::is_default(field, option)), drawn.invalid(id)))
             }
         },
         _ => html! {},
@@ -277,112 +353,5 @@ pub(super) fn choice(index: usize, choice: &Choice, question: &str, drawn: Drawn
                 input id=(other) name=(other) type="text" value=(drawn.text(&other, String::new)) data-marks=[(!choice.multi_select).then(|| format!("{id}-{}", choice.options.len()))];
             }
         }
-    }
-}
-
-fn hint(id: &str, field: &Field, form: &Form) -> Option<Markup> {
-    let description = field.description.as_deref().filter(|text| !text.trim().is_empty());
-    let limits = limits(field);
-    let schema = matches!(field.kind, FieldKind::Json).then(|| property(form, &field.name)).flatten();
-    if description.is_none() && limits.is_none() && field.default.is_none() && schema.is_none() {
-        return None;
-    }
-    Some(html! {
-        div.hint id=(format!("{id}-hint")) {
-            @if let Some(text) = description { p.multiline { (words::lines(text)) } }
-            @if let Some(text) = limits { p { (text) } }
-            @if field.default.is_some() {
-                p { (default_note(id, field)) code { (words::line(&default_said(field))) } }
-            }
-        }
-        @if let Some(schema) = schema {
-            details { summary { "What is allowed" } pre tabindex="0" { code { (words::pretty(&schema)) } } }
-        }
-    })
-}
-
-/// What leaving the field alone comes to. Radio buttons that are marked stay marked.
-fn default_note(id: &str, field: &Field) -> &'static str {
-    match field.kind {
-        FieldKind::MultiChoice { .. } => "If you choose none, the default applies: ",
-        _ if super::problems::focus(id, field) != id => "The default is: ",
-        _ => "If you leave this empty, the default applies: ",
-    }
-}
-
-/// The default in the words of its options.
-fn default_said(field: &Field) -> String {
-    let options = match &field.kind {
-        FieldKind::Choice { options } | FieldKind::MultiChoice { options, .. } => options.as_slice(),
-        FieldKind::Boolean => {
-            let is_yes = field.default.as_ref().is_some_and(|default| default.as_str() == "true");
-            return if is_yes { "Yes" } else { "No" }.to_owned();
-        }
-        _ => &[],
-    };
-    let said: Vec<&str> =
-        options.iter().filter(|option| is_default(field, option)).map(|option| option.label.as_str()).collect();
-    match (said.is_empty(), &field.default) {
-        (true, Some(default)) if matches!(field.kind, FieldKind::Json) => default.as_str().to_owned(),
-        (true, _) => default_text(field),
-        (false, _) => said.join(", "),
-    }
-}
-
-/// A property's own schema, as the asker wrote it.
-fn property(form: &Form, name: &str) -> Option<Json> {
-    let properties = form.schema_text.object()?.get("properties")?.to_owned();
-    Json::parse(ObjectView::read(&properties)?.get(name)?).ok()
-}
-
-/// What fits, in words.
-fn limits(field: &Field) -> Option<String> {
-    let said: Vec<String> = match &field.kind {
-        FieldKind::Text { min_length, max_length, pattern, format } => {
-            let example = match format {
-                Some(TextFormat::DateTime) => Some("The offset is such as +02:00, or Z for UTC.".to_owned()),
-                _ => None,
-            };
-            // Where the asker has said in words what fits, the expression only frightens.
-            let shown = pattern.as_ref().filter(|_| field.description.is_none());
-            let pattern = shown.map(|pattern| format!("Must match the pattern {}", words::excerpt(pattern)));
-            between(*min_length, *max_length, "character").into_iter().chain(pattern).chain(example).collect()
-        }
-        FieldKind::Number { integer, minimum, maximum, exclusive_minimum, exclusive_maximum, multiple_of } => {
-            let mut parts = Vec::new();
-            let mut part = |said: &str, limit: &Option<String>| {
-                if let Some(limit) = limit {
-                    parts.push(format!("{said} {limit}"));
-                }
-            };
-            part("at least", minimum);
-            part("more than", exclusive_minimum);
-            part("at most", maximum);
-            part("less than", exclusive_maximum);
-            part("a multiple of", multiple_of);
-            let what = if *integer { "A whole number" } else { "A number" };
-            vec![if parts.is_empty() { format!("{what}.") } else { format!("{what}, {}.", parts.join(", ")) }]
-        }
-        FieldKind::MultiChoice { min_items, max_items, .. } => {
-            let counted = between(*min_items, *max_items, "option");
-            vec![counted.map_or_else(
-                || "Choose any number.".to_owned(),
-                |counted| format!("Choose: {}", counted.to_lowercase()),
-            )]
-        }
-        FieldKind::Json => vec!["Enter JSON.".to_owned()],
-        FieldKind::Boolean | FieldKind::Choice { .. } => Vec::new(),
-    };
-    (!said.is_empty()).then(|| said.join(" "))
-}
-
-fn between(least: Option<u64>, most: Option<u64>, unit: &str) -> Option<String> {
-    let units = |count: u64| if count == 1 { unit.to_owned() } else { format!("{unit}s") };
-    match (least.filter(|least| *least > 0), most) {
-        (None, None) => None,
-        (Some(least), None) => Some(format!("At least {least} {}.", units(least))),
-        (None, Some(most)) => Some(format!("At most {most} {}.", units(most))),
-        (Some(least), Some(most)) if least == most => Some(format!("Exactly {most} {}.", units(most))),
-        (Some(least), Some(most)) => Some(format!("{least} to {most} {}.", units(most))),
     }
 }

@@ -1,8 +1,14 @@
 //! The inbox: the pages where a person answers. They work without a script; the one script adds live updates.
 
 mod assets;
+mod batch;
+mod card;
+mod changes;
 mod controls;
+mod edits;
+mod entered;
 mod execution;
+mod hints;
 mod history;
 mod layout;
 mod list;
@@ -33,6 +39,7 @@ pub(crate) fn routes() -> Routes {
         .merge(assets::routes())
         .merge(login::routes())
         .merge(list::routes())
+        .merge(batch::routes())
         .merge(history::routes())
         .merge(round::routes())
         .merge(execution::routes())

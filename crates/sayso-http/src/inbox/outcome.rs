@@ -6,14 +6,18 @@ use maud::{Markup, html};
 use sayso::wire::{Answered, Keyed, ResponseRecord, Round};
 use sayso::{Json, People, Response as Given, UnixMs};
 use sayso_core::error::Error;
-use sayso_core::request::{Form, Request, Requests};
-use sayso_core::response::Action;
+use sayso_core::json::pretty;
+use sayso_core::request::{Approval, Request, Requests};
+use sayso_core::response::{Action, Content};
 use sayso_core::schema::{ChoiceOption, Field, FieldKind, TextFormat};
 
 use super::layout::{Page, Place};
 use super::problems::label;
-use super::typed::{OTHER, Typed, answer_id, field_id, join_date_time, offset_id, other_id, reason_id};
-use super::{list, question, words};
+use super::typed::{
+    OTHER, Part, Typed, answer_id, arguments_id, child_id, field_id, join_date_time, offset_id, other_id, part_id,
+    reason_id, top_id,
+};
+use super::{changes, edits, list, question, words};
 use crate::app::App;
 use crate::auth::Session;
 
@@ -30,12 +34,14 @@ pub(super) async fn respond(
 ) -> Result<Response, Error> {
     let now = app.sayso.now().await?;
     let answer = session.people(app).responses(round.round_id).await?;
+    let next = changes::successor(&app.sayso, &session.person, round).await?;
     let (waiting, _) = list::pending(&app.sayso, &session.person).await?;
     let title = words::asks(round, requests);
     let main = html! {
         p.back { a href="/" { "← All waiting questions" } }
         h1 { (title) }
-        (outcome(round, requests, typed.is_some(), now))
+        (outcome(round, requests, next.as_ref(), typed.is_some(), now))
+        @if let Some(next) = &next { (replaced(round, next)) }
         @if let Some(typed) = typed { (too_late(requests, typed)) }
         p.actions {
             @if let Some(next) = waiting.first() {
@@ -61,7 +67,7 @@ pub(super) async fn respond(
 }
 
 /// The part that an open form's page takes over when its round ends meanwhile.
-fn outcome(round: &Round, requests: &Requests, is_late: bool, now: UnixMs) -> Markup {
+fn outcome(round: &Round, requests: &Requests, next: Option<&Round>, is_late: bool, now: UnixMs) -> Markup {
     let tone = if round.failure.is_some() { "outcome bad" } else { "outcome good" };
     html! {
         section id="outcome" class=(tone) role=[is_late.then_some("alert")] aria-labelledby="outcome-title" {
@@ -70,6 +76,7 @@ fn outcome(round: &Round, requests: &Requests, is_late: bool, now: UnixMs) -> Ma
                     h2 id="outcome-title" { (words::status(round)) }
                     p { (words::ended(failure)) }
                     p.multiline.hint { "Recorded as " span.code { (words::line(&failure.code)) } ": " (words::lines(&failure.message)) }
+                    @if let Some(next) = next { p { a href=(format!("/rounds/{}", next.round_id)) { "Look at the question as it is now" } } }
                     @if let Some(answered) = answered { p { (who_answered(answered, requests, now)) } }
                 }
                 (None, Some(answered)) => {
@@ -82,6 +89,17 @@ fn outcome(round: &Round, requests: &Requests, is_late: bool, now: UnixMs) -> Ma
     }
 }
 
+/// What is asked in this one's place.
+fn replaced(round: &Round, next: &Round) -> Markup {
+    html! {
+        section.calls aria-labelledby="replaced" {
+            h2 id="replaced" { "What is asked instead" }
+            (changes::of_rounds(round, next))
+            p.actions { a.button href=(format!("/rounds/{}", next.round_id)) { "Open the new question" } }
+        }
+    }
+}
+
 fn who_answered(answered: &Answered, requests: &Requests, now: UnixMs) -> Markup {
     html! {
         (words::deed(answered, Some(requests))) " by " strong { (words::who(&answered.principal)) }
@@ -90,7 +108,7 @@ fn who_answered(answered: &Answered, requests: &Requests, now: UnixMs) -> Markup
 }
 
 /// What came too late, to be copied.
-fn too_late(requests: &Requests, typed: &Typed) -> Markup {
+pub(super) fn too_late(requests: &Requests, typed: &Typed) -> Markup {
     let kept = kept(requests, typed);
     html! {
         section.too-late aria-labelledby="too-late" {
@@ -118,8 +136,7 @@ fn kept(requests: &Requests, typed: &Typed) -> Vec<(String, String)> {
     for (index, (_, request)) in requests.iter().enumerate() {
         match request {
             Request::Form(form) => {
-                let fields = form.schema.fields().iter().enumerate();
-                all.extend(fields.map(|(at, field)| (label(field), kept_field(field, &field_id(index, at), typed))));
+                kept_fields(&mut all, form.schema.fields(), &|at| field_id(index, at), "", typed);
             }
             Request::Choice(choice) => {
                 let id = answer_id(index);
@@ -131,12 +148,46 @@ fn kept(requests: &Requests, typed: &Typed) -> Vec<(String, String)> {
                 all.push(("Your answer".to_owned(), said.join(", ")));
             }
             Request::Text(_) => all.push(("Your answer".to_owned(), text_of(answer_id(index)))),
-            Request::Url(_) | Request::Approval(_) => {}
+            Request::Approval(approval) => {
+                if let Ok(Some(edited)) = edits::edited(index, approval, typed) {
+                    all.push(("Arguments".to_owned(), pretty(&edited)));
+                } else if edits::edited(index, approval, typed).is_err() {
+                    all.push(("Arguments".to_owned(), text_of(arguments_id(index))));
+                }
+                let fields = approval.input.as_ref().map_or(&[][..], |input| input.form().fields());
+                kept_fields(&mut all, fields, &|at| top_id(&part_id(index, Part::Input), at), "", typed);
+            }
+            Request::Url(_) => {}
         }
         all.push(("Reason".to_owned(), text_of(reason_id(index))));
     }
     all.retain(|(_, text)| !text.is_empty());
     all
+}
+
+fn kept_fields(
+    all: &mut Vec<(String, String)>,
+    fields: &[Field],
+    id_of: &dyn Fn(usize) -> String,
+    around: &str,
+    typed: &Typed,
+) {
+    for (at, field) in fields.iter().enumerate() {
+        let (id, name) = (id_of(at), format!("{around}{}", label(field)));
+        match &field.kind {
+            FieldKind::Group { fields } => {
+                kept_fields(all, fields, &|at| child_id(&id, at), &format!("{name}: "), typed);
+            }
+            FieldKind::Rows { fields, .. } => {
+                for row in 0..typed.rows(&id).unwrap_or_default() {
+                    let row_id = child_id(&id, row);
+                    let around = format!("{name} {}: ", row + 1);
+                    kept_fields(all, fields, &|at| child_id(&row_id, at), &around, typed);
+                }
+            }
+            _ => all.push((name, kept_field(field, &id, typed))),
+        }
+    }
 }
 
 fn kept_field(field: &Field, id: &str, typed: &Typed) -> String {
@@ -187,9 +238,9 @@ fn one(request: &Request, given: &Given, submitted: Option<&Json>) -> Markup {
             }
         },
         (Action::Cancel, _) => html! { p { "Dismissed: nobody decided." } },
-        (Action::Accept, Request::Approval(_)) => html! { p { "Approved." } },
+        (Action::Accept, Request::Approval(approval)) => approved(approval, given, submitted),
         (Action::Accept, Request::Url(_)) => html! { p { "Consent to open the address was recorded." } },
-        (Action::Accept, Request::Form(form)) => members(form, given.content.as_ref(), submitted),
+        (Action::Accept, Request::Form(form)) => members(form.schema.fields(), given.content.as_ref(), submitted),
         (Action::Accept, Request::Choice(_) | Request::Text(_)) => {
             let value = given.content.as_ref().map(Json::value);
             let texts = value.as_ref().and_then(|value| value.get("answer")).and_then(serde_json::Value::as_array);
@@ -198,24 +249,56 @@ fn one(request: &Request, given: &Given, submitted: Option<&Json>) -> Markup {
     }
 }
 
-fn members(form: &Form, effective: Option<&Json>, submitted: Option<&Json>) -> Markup {
+fn approved(approval: &Approval, given: &Given, submitted: Option<&Json>) -> Markup {
+    let content = given.content.as_ref().and_then(Content::read).unwrap_or_default();
+    let submitted = submitted.and_then(Content::read).unwrap_or_default();
+    html! {
+        @match &content.arguments {
+            Some(edited) => {
+                p { "Approved, with changed arguments:" }
+                (changes::between(&pretty(&approval.arguments), &pretty(edited)))
+            }
+            None => p { "Approved, as shown." }
+        }
+        @if let (Some(schema), Some(input)) = (&approval.input, &content.input) {
+            h3 { "What was added" }
+            (members(schema.form().fields(), Some(input), submitted.input.as_ref()))
+        }
+    }
+}
+
+/// The members of an object under the names of their fields. Those that were not submitted are marked as defaults.
+fn members(fields: &[Field], effective: Option<&Json>, submitted: Option<&Json>) -> Markup {
     let Some(view) = effective.and_then(Json::object) else { return html! {} };
-    let was_typed = |name: &str| submitted.and_then(Json::object).is_some_and(|view| view.get(name).is_some());
+    let typed = |name: &str| Json::parse(submitted.and_then(Json::object)?.get(name)?).ok();
     let member = |name: &str| Json::parse(view.get(name)?).ok();
     html! {
         @if view.members.is_empty() { p { "Accepted; there was nothing to fill in, or nothing was." } }
         @else {
             dl.values {
                 @for found in &view.members {
-                    @let field = form.schema.fields().iter().find(|field| field.name == found.name);
+                    @let field = fields.iter().find(|field| field.name == found.name);
+                    @let typed = typed(&found.name);
                     dt { @match field { Some(field) => (label(field)), None => (words::line(&found.name)) } }
                     dd {
-                        @if let Some(value) = member(&found.name) { span.multiline { (said(field, &value)) } }
-                        @if !was_typed(&found.name) { " " span.need { "(the default)" } }
+                        @if let Some(value) = member(&found.name) { (shown(field, &value, typed.as_ref())) }
+                        @if typed.is_none() { " " span.need { "(the default)" } }
                     }
                 }
             }
         }
+    }
+}
+
+fn shown(field: Option<&Field>, value: &Json, submitted: Option<&Json>) -> Markup {
+    match field.map(|field| &field.kind) {
+        Some(FieldKind::Group { fields }) if value.is_object() => members(fields, Some(value), submitted),
+        Some(FieldKind::Rows { fields, .. }) if value.as_str().starts_with('[') => html! {
+            @let rows = value.items();
+            @if rows.is_empty() { "None" }
+            ol.rows { @for row in &rows { li { (members(fields, Some(row), Some(row))) } } }
+        },
+        _ => html! { span.multiline { (said(field, value)) } },
     }
 }
 

@@ -3,11 +3,12 @@
 use maud::{Markup, html};
 use sayso::FieldError;
 use sayso_core::json::pointer_to;
+use sayso_core::limits;
 use sayso_core::request::{Request, Requests};
 use sayso_core::schema::{Field, FieldKind};
 
-use super::typed::{action_id, answer_id, field_id, reason_id};
-use super::words;
+use super::typed::{Part, action_id, answer_id, arguments_id, child_id, is_in_part, part_id, reason_id, top_id};
+use super::{edits, words};
 
 /// One thing that is wrong.
 pub(super) struct Problem {
@@ -46,35 +47,94 @@ struct Target {
     label: String,
 }
 
-fn targets(index: usize, key: &str, request: &Request, several: bool) -> Vec<Target> {
+/// Every place of a request that errors may point to, inner ones first.
+fn targets(index: usize, key: &str, request: &Request, several: bool, errors: &[FieldError]) -> Vec<Target> {
     let prefix = if several { format!("{}: ", words::line(key)) } else { String::new() };
     let pointer = pointer_to("/responses", key);
-    let target = |suffix: &str, control: String, focus: String, label: &str| Target {
-        pointer: format!("{pointer}{suffix}"),
-        control,
-        focus,
-        label: format!("{prefix}{label}"),
-    };
-    let mut all = Vec::new();
+    let mut all = Targets { all: Vec::new(), prefix, errors };
     match request {
         Request::Form(form) => {
-            let fields = form.schema.fields().iter().enumerate();
-            all.extend(fields.map(|(at, field)| {
-                let id = field_id(index, at);
-                let suffix = pointer_to("/content", &field.name);
-                target(&suffix, id.clone(), focus(&id, field), &label(field))
-            }));
+            all.part(&part_id(index, Part::Form), form.schema.fields(), &format!("{pointer}/content"));
+        }
+        Request::Approval(approval) => {
+            if let Some(input) = &approval.input {
+                all.part(&part_id(index, Part::Input), input.form().fields(), &format!("{pointer}/content/input"));
+            }
+            let at = format!("{pointer}/content/arguments");
+            match edits::fields(approval) {
+                Some(fields) => all.part(&part_id(index, Part::Arguments), fields, &at),
+                None => all.add(at, arguments_id(index), "The arguments"),
+            }
         }
         Request::Choice(_) => {
             let id = answer_id(index);
-            all.push(target("/content/answer", id.clone(), format!("{id}-0"), "Your answer"));
+            all.add_focused(format!("{pointer}/content/answer"), format!("{id}-0"), id, "Your answer");
         }
-        Request::Text(_) => all.push(target("/content/answer", answer_id(index), answer_id(index), "Your answer")),
-        Request::Url(_) | Request::Approval(_) => {}
+        Request::Text(_) => all.add(format!("{pointer}/content/answer"), answer_id(index), "Your answer"),
+        Request::Url(_) => {}
     }
-    all.push(target("/reason", reason_id(index), reason_id(index), "The reason"));
-    all.push(target("", action_id(index), format!("{}-0", action_id(index)), "This"));
-    all
+    all.add(format!("{pointer}/reason"), reason_id(index), "The reason");
+    all.add_focused(pointer, format!("{}-0", action_id(index)), action_id(index), "This");
+    all.all
+}
+
+struct Targets<'e> {
+    all: Vec<Target>,
+    /// What labels begin with: the request, where there are several.
+    prefix: String,
+    /// What is to be placed: fields that nothing is wrong with are passed over, with all that is in them.
+    errors: &'e [FieldError],
+}
+
+impl Targets<'_> {
+    fn add(&mut self, pointer: String, control: String, label: &str) {
+        self.add_focused(pointer, control.clone(), control, label);
+    }
+
+    fn add_focused(&mut self, pointer: String, focus: String, control: String, label: &str) {
+        self.all.push(Target { pointer, control, focus, label: format!("{}{label}", self.prefix) });
+    }
+
+    fn is_wanted(&self, pointer: &str) -> bool {
+        self.errors.iter().any(|error| rest(&error.pointer, pointer).is_some())
+    }
+
+    fn part(&mut self, part: &str, fields: &[Field], pointer: &str) {
+        for (at, field) in fields.iter().enumerate() {
+            self.field(&top_id(part, at), field, pointer, "");
+        }
+    }
+
+    /// A field and all that is in it. `around` is what its label begins with.
+    fn field(&mut self, id: &str, field: &Field, pointer: &str, around: &str) {
+        let at = pointer_to(pointer, &field.name);
+        if !self.is_wanted(&at) {
+            return;
+        }
+        let name = format!("{around}{}", label(field));
+        match &field.kind {
+            FieldKind::Group { fields } => self.children(id, fields, &at, &format!("{name}: ")),
+            FieldKind::Rows { fields, .. } => {
+                for row in 0..limits::FORM_ROWS_MAX {
+                    let (row_id, row_at) = (child_id(id, row), pointer_to(&at, &row.to_string()));
+                    if !self.is_wanted(&row_at) {
+                        continue;
+                    }
+                    let row_name = format!("{name} {}", row + 1);
+                    self.children(&row_id, fields, &row_at, &format!("{row_name}: "));
+                    self.add(row_at, row_id, &row_name);
+                }
+            }
+            _ => {}
+        }
+        self.add_focused(at, focus(id, field), id.to_owned(), &name);
+    }
+
+    fn children(&mut self, id: &str, fields: &[Field], pointer: &str, around: &str) {
+        for (at, field) in fields.iter().enumerate() {
+            self.field(&child_id(id, at), field, pointer, around);
+        }
+    }
 }
 
 /// What is left of `pointer` below `target`, where it lies there.
@@ -88,7 +148,7 @@ impl Problems {
         let mut open: Vec<&FieldError> = errors.iter().collect();
         let mut problems = Vec::new();
         for (index, (key, request)) in requests.iter().enumerate() {
-            for target in targets(index, key, request, requests.len() > 1) {
+            for target in targets(index, key, request, requests.len() > 1, errors) {
                 open.retain(|error| {
                     let Some(rest) = rest(&error.pointer, &target.pointer) else { return true };
                     let shows_rest = !rest.is_empty() && !matches!(rest, "/action" | "/content");
@@ -117,6 +177,11 @@ impl Problems {
     /// What is wrong with a control.
     pub(super) fn of<'p>(&'p self, control: &'p str) -> impl Iterator<Item = &'p Problem> {
         self.0.iter().filter(move |problem| problem.control == control)
+    }
+
+    /// Whether any control of a part is wrong.
+    pub(super) fn has_in(&self, part: &str) -> bool {
+        self.0.iter().any(|problem| is_in_part(&problem.control, part))
     }
 
     /// Whether a control is wrong.

@@ -3,21 +3,23 @@
 use axum::http::StatusCode;
 use axum::response::Response;
 use maud::{Markup, html};
-use sayso::wire::{Call, Round};
+use sayso::wire::{self, Call, Round};
 use sayso::{LATE_PREFIX, Principal, UnixMs};
 use sayso_core::error::Error;
-use sayso_core::request::{ConsentUrl, Request, Requests};
+use sayso_core::request::{Approval, ConsentUrl, Request, Requests};
 
 use super::controls::{self, Drawn, textarea};
 use super::layout::{Page, Place};
-use super::typed::{DIGEST, KEY, action_id, answer_id, reason_id};
-use super::words;
+use super::typed::{CHECK, DIGEST, KEY, Part, action_id, answer_id, part_id, reason_id};
+use super::{card, edits, words};
 use crate::app::App;
 
 /// What is said above the form when it is drawn again for another reason than its contents.
 pub(super) struct Notice {
     pub(super) title: &'static str,
     pub(super) text: String,
+    /// What else belongs to it: what changed, what was typed.
+    pub(super) more: Option<Markup>,
 }
 
 /// Everything a pending round's page is drawn from.
@@ -44,6 +46,7 @@ impl Question<'_> {
             div id="notice" {
                 @if let Some(notice) = &self.notice {
                     div.problems role="alert" tabindex="-1" id="problems" autofocus { h2 { (notice.title) } p { (notice.text) } }
+                    @if let Some(more) = &notice.more { (more) }
                 }
             }
             @if !self.drawn.problems.is_empty() { (self.drawn.problems.summary()) }
@@ -71,6 +74,7 @@ impl Question<'_> {
             form.answer id="answer" method="post" action=(format!("/rounds/{}", self.round.round_id)) novalidate data-answer {
                 input type="hidden" name=(DIGEST) value=(self.round.digest);
                 input type="hidden" name=(KEY) value=(self.key);
+                (self.default_button())
                 @for (index, (key, request)) in self.requests.iter().enumerate() {
                     @if several {
                         section.request aria-labelledby=(format!("r{index}-title")) {
@@ -96,6 +100,38 @@ impl Question<'_> {
         }
     }
 
+    /// What Enter in a control does: browsers press a form's first button, which must be neither one that adds a row nor
+    /// one that runs something.
+    fn default_button(&self) -> Markup {
+        let mut all = self.requests.iter();
+        let (name, value, is_check) = match (all.next(), all.next()) {
+            (Some((_, Request::Approval(_) | Request::Url(_))), None) => (Some(CHECK.to_owned()), Some("1"), true),
+            (Some(_), None) => (Some(action_id(0)), Some("accept"), false),
+            _ => (None, None, false),
+        };
+        html! {
+            button.visually-hidden type="submit" tabindex="-1" aria-hidden="true" name=[name] value=[value] formnovalidate[is_check] {}
+        }
+    }
+
+    /// What a request is called on the wire; there the schemas stand as they were written.
+    fn written(&self, index: usize) -> Option<&wire::Request> {
+        self.round.requests.0.get(index).map(|(_, request)| request)
+    }
+
+    fn approval(&self, index: usize, approval: &Approval) -> Markup {
+        let written = self.written(index);
+        html! {
+            @if let Some(input) = &approval.input {
+                section.input aria-labelledby=(format!("r{index}-input")) {
+                    h3 id=(format!("r{index}-input")) { "What you add to the call" }
+                    (controls::part(&part_id(index, Part::Input), input.form().fields(), written.and_then(|request| request.schema.as_ref()), self.drawn))
+                }
+            }
+            (edits::section(index, approval, written.and_then(|request| request.arguments_schema.as_ref()), self.drawn))
+        }
+    }
+
     fn fields(&self, index: usize, request: &Request) -> Markup {
         match request {
             Request::Form(form) => controls::form(index, form, self.drawn),
@@ -112,7 +148,8 @@ impl Question<'_> {
                     }
                 }
             }
-            Request::Url(_) | Request::Approval(_) => html! {},
+            Request::Approval(approval) => self.approval(index, approval),
+            Request::Url(_) => html! {},
         }
     }
 
@@ -245,19 +282,7 @@ pub(super) fn asked(request: &Request, server: &str) -> Markup {
             (message(&consent.message))
             (address(&consent.url))
         },
-        Request::Approval(approval) => html! {
-            div.approval {
-                p { "May this run, exactly as shown?" }
-                p.call-name { code { (words::line(&approval.tool)) } }
-                pre tabindex="0" aria-label="Arguments" { code { (words::pretty(&approval.arguments)) } }
-                @if !approval.preview.is_empty() {
-                    figure.message {
-                        figcaption { "Preview, in the words of " (words::line(server)) }
-                        ul { @for line in &approval.preview { li.multiline { (words::lines(line)) } } }
-                    }
-                }
-            }
-        },
+        Request::Approval(approval) => card::call(approval, server),
     }
 }
 

@@ -4,11 +4,12 @@
 use sayso::wire::{Keyed, Response, responses_from_wire};
 use sayso::{Error, FieldError, Json};
 use sayso_core::json::pointer_to;
-use sayso_core::request::{Choice, Form, Request, Requests};
-use sayso_core::response::{Action, check};
-use sayso_core::schema::{ChoiceOption, Field, FieldKind, TextFormat};
+use sayso_core::request::{Approval, Choice, Request, Requests};
+use sayso_core::response::{Action, Content, check};
+use sayso_core::schema::InputSchema;
 
-use super::typed::{OTHER, Typed, action_id, answer_id, field_id, join_date_time, offset_id, other_id, reason_id};
+use super::typed::{OTHER, Part, Typed, action_id, answer_id, other_id, part_id, reason_id};
+use super::{edits, entered};
 
 /// The answer that was typed. Where something cannot be read, everything that is wrong with the rest is told too, so
 /// that a person repairs all of it at once.
@@ -52,14 +53,33 @@ fn response(index: usize, request: &Request, typed: &Typed) -> Result<Response, 
             Ok(Response::decline(reason.map(str::to_owned)))
         }
         Some(Action::Accept) => match request {
-            Request::Url(_) | Request::Approval(_) => Ok(Response::consent()),
-            Request::Form(form) => {
-                content(index, form, typed).map(Response::accept).map_err(|found| below("/content", found).collect())
-            }
+            Request::Url(_) => Ok(Response::consent()),
+            Request::Form(form) => entered::content(&part_id(index, Part::Form), &form.schema, typed)
+                .map(Response::accept)
+                .map_err(|found| below("/content", found).collect()),
+            Request::Approval(approval) => approved(index, approval, typed)
+                .map(|content| Response { content: content.written(), ..Response::consent() })
+                .map_err(|found| below("/content", found).collect()),
             Request::Choice(choice) => Ok(Response::accept(texts(&chosen(index, choice, typed)?))),
             Request::Text(_) => Ok(Response::accept(texts(&[typed.one(&answer_id(index)).unwrap_or_default()]))),
         },
     }
+}
+
+/// What comes with an approval: edited arguments and the person's input. Everything that is wrong with either is told.
+fn approved(index: usize, approval: &Approval, typed: &Typed) -> Result<Content, Vec<FieldError>> {
+    let mut errors = Vec::new();
+    let mut take = |place: &str, found: Result<Option<Json>, Vec<FieldError>>| {
+        found.unwrap_or_else(|found| {
+            errors.extend(below(place, found));
+            None
+        })
+    };
+    let arguments = take("/arguments", edits::edited(index, approval, typed));
+    let schema = approval.input.as_ref().map(InputSchema::form);
+    let input = schema.map(|schema| entered::content(&part_id(index, Part::Input), schema, typed)).transpose();
+    let content = Content { arguments, input: take("/input", input) };
+    if errors.is_empty() { Ok(content) } else { Err(errors) }
 }
 
 fn texts(answer: &[&str]) -> Json {
@@ -92,65 +112,4 @@ fn chosen<'a>(index: usize, choice: &'a Choice, typed: &'a Typed) -> Result<Vec<
         return fault("is missing");
     }
     Ok(labels)
-}
-
-fn content(index: usize, form: &Form, typed: &Typed) -> Result<Json, Vec<FieldError>> {
-    let mut members = Vec::new();
-    let mut errors: Vec<FieldError> = Vec::new();
-    for (at, field) in form.schema.fields().iter().enumerate() {
-        match read(field, &field_id(index, at), typed) {
-            Ok(Some(value)) => members.push(format!("{}:{}", Json::from_text(&field.name).as_str(), value.as_str())),
-            Ok(None) => {}
-            Err(found) => errors.push(found),
-        }
-    }
-    let content = Json::parse(&format!("{{{}}}", members.join(",")))
-        .map_err(|found| error("", &format!("cannot be read: {found}")))?;
-    if errors.is_empty() {
-        return Ok(content);
-    }
-    let others = form.schema.validate(&form.schema.fill_defaults(&content)).err().unwrap_or_default();
-    let unread: Vec<String> = errors.iter().map(|found| found.pointer.clone()).collect();
-    errors.extend(others.into_iter().filter(|other| !unread.contains(&other.pointer)));
-    Err(errors)
-}
-
-fn read(field: &Field, id: &str, typed: &Typed) -> Result<Option<Json>, FieldError> {
-    let text = typed.one(id).unwrap_or_default();
-    match &field.kind {
-        FieldKind::Choice { options } => match text {
-            "" => left_out(field, options),
-            index => option(field, options, index).map(Some),
-        },
-        FieldKind::MultiChoice { options, .. } => {
-            let marked = typed.all(id).filter(|index| !index.is_empty());
-            let values: Vec<Json> = marked.map(|index| option(field, options, index)).collect::<Result<_, _>>()?;
-            if values.is_empty() {
-                return left_out(field, options);
-            }
-            let items: Vec<&str> = values.iter().map(Json::as_str).collect();
-            Json::parse(&format!("[{}]", items.join(","))).map(Some).map_err(|_| not_listed(field))
-        }
-        FieldKind::Text { format: Some(TextFormat::DateTime), .. } => {
-            let offset = typed.one(&offset_id(id)).unwrap_or_default().to_owned();
-            field.read(&[join_date_time(text, &offset)])
-        }
-        _ => field.read(&[text.to_owned()]),
-    }
-}
-
-/// Options are posted by their number: two of them may have the same text.
-fn option(field: &Field, options: &[ChoiceOption], index: &str) -> Result<Json, FieldError> {
-    let found = index.parse().ok().and_then(|at: usize| options.get(at));
-    found.map(|option| option.value.clone()).ok_or_else(|| not_listed(field))
-}
-
-fn not_listed(field: &Field) -> FieldError {
-    FieldError { pointer: pointer_to("", &field.name), message: "must be one of the listed options".to_owned() }
-}
-
-/// Nothing was chosen: as a blank text, unless a blank text is itself an option.
-fn left_out(field: &Field, options: &[ChoiceOption]) -> Result<Option<Json>, FieldError> {
-    let blank_is_an_option = options.iter().any(|option| option.value_text().is_empty());
-    if blank_is_an_option { field.read(&[]) } else { field.read(&[String::new()]) }
 }

@@ -6,17 +6,22 @@ use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::html;
-use sayso::wire::Round;
+use sayso::wire::{Keyed, Response as Given, Round, responses_from_wire};
 use sayso::{Answer, Digest, FieldError, People, RoundId, Status};
 use sayso_core::error::Error;
-use sayso_core::request::Requests;
+use sayso_core::json::pointer_to;
+use sayso_core::request::{Approval, Request as Asked, Requests};
+use sayso_core::response::{Content, check};
 
 use super::controls::Drawn;
 use super::layout::{Page, Place};
 use super::problems::Problems;
 use super::question::{Notice, Question};
-use super::typed::{DIGEST, KEY, Typed};
-use super::{Failed, login, opened, outcome, reading, sentence, suggested, words};
+use super::typed::{
+    CHECK, DIGEST, KEY, LESS, MORE, Part, Typed, action_id, arguments_id, child_id, edits_id, is_in_part, part_id,
+    reason_id, reviewed_id,
+};
+use super::{Failed, changes, edits, login, opened, outcome, reading, sentence, suggested, words};
 use crate::app::{App, Shared};
 use crate::auth::Session;
 use crate::body;
@@ -31,7 +36,7 @@ fn round_id(text: &str) -> Result<RoundId, Error> {
 }
 
 /// A key that no other form has: what makes sending one form twice the same answer.
-fn new_key() -> Result<String, Error> {
+pub(super) fn new_key() -> Result<String, Error> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(|_| Error::Unavailable("the machine gives no random numbers".to_owned()))?;
     Ok(format!("inbox-{:032x}", u128::from_be_bytes(bytes)))
@@ -48,7 +53,7 @@ async fn show(State(app): State<Shared>, session: Session, Path(id): Path<String
         None => None,
     };
     let suggested = earlier.and_then(|record| suggested::typed(&requests, &record));
-    let drawn = Drawn { typed: suggested.as_ref(), problems: &Problems::default() };
+    let drawn = Drawn { typed: suggested.as_ref(), problems: &Problems::default(), focus: None };
     let is_suggested = suggested.is_some();
     let question = Question { round: &round, requests: &requests, drawn, notice: None, is_suggested, key: new_key()? };
     Ok(question.respond(&app, &session.person, StatusCode::OK).await?)
@@ -73,16 +78,7 @@ async fn answer(
         Err(error) => return Ok(kept_page(&typed, &error)),
     };
     let page = AnswerPage { app: &app, session: &session, round, requests, typed: &typed };
-    let responses = match reading::answer(&page.requests, &typed) {
-        Ok(responses) => responses,
-        Err(errors) => return Ok(page.wrong(&errors).await?),
-    };
-    let digest = typed.one(DIGEST).and_then(Digest::parse);
-    let key = typed.one(KEY).unwrap_or_default();
-    match session.people(&app).answer(id, Answer { digest, responses }, key).await {
-        Ok(_) => Ok(Redirect::to(&format!("/rounds/{id}")).into_response()),
-        Err(error) => Ok(page.refused(&error).await.unwrap_or_else(|error| kept_page(&typed, &error))),
-    }
+    Ok(page.take().await.unwrap_or_else(|error| kept_page(&typed, &error)))
 }
 
 /// What an answer is sent from, for drawing its page again.
@@ -94,30 +90,131 @@ struct AnswerPage<'a> {
     typed: &'a Typed,
 }
 
+/// What is said where the form is drawn again before anything is sent.
+const CHANGED_ARGUMENTS: &str = "Look at what you changed, then approve it. Nothing was sent yet.";
+const NOTHING_CHANGED: &str = "The arguments are as they were proposed. Nothing was sent yet.";
+
 impl AnswerPage<'_> {
+    async fn take(&self) -> Result<Response, Error> {
+        if let Some(redrawn) = self.redrawn().await? {
+            return Ok(redrawn);
+        }
+        let responses = match reading::answer(&self.requests, self.typed) {
+            Ok(responses) => responses,
+            Err(errors) => return self.wrong(&errors).await,
+        };
+        if let Some(asked_again) = self.unseen_changes(&responses).await? {
+            return Ok(asked_again);
+        }
+        let id = self.round.round_id;
+        let digest = self.typed.one(DIGEST).and_then(Digest::parse);
+        let key = self.typed.one(KEY).unwrap_or_default();
+        match self.session.people(self.app).answer(id, Answer { digest, responses }, key).await {
+            Ok(_) => Ok(Redirect::to(&format!("/rounds/{id}")).into_response()),
+            Err(error) => self.refused(&error).await,
+        }
+    }
+
+    /// The form with a row more or less, or with what was changed in the arguments; `None` where it is to be sent.
+    async fn redrawn(&self) -> Result<Option<Response>, Error> {
+        let (more, less) = (self.typed.one(MORE), self.typed.one(LESS));
+        let is_check = self.typed.one(CHECK).is_some();
+        if more.is_none() && less.is_none() && !is_check {
+            return Ok(None);
+        }
+        if self.round.status != Status::Pending {
+            return self.ended(&self.round).await.map(Some);
+        }
+        let typed = self.typed.clone();
+        let (typed, focus) = match (more, less) {
+            (Some(list), _) => {
+                let last = typed.rows(list).unwrap_or_default();
+                (typed.with_row(list), Some(child_id(list, last)))
+            }
+            (None, Some(row)) => (typed.without_row(row), row.rsplit_once('_').map(|(list, _)| list.to_owned())),
+            (None, None) => return self.checked().await.map(Some),
+        };
+        let drawn = Drawn { typed: Some(&typed), problems: &Problems::default(), focus: focus.as_deref() };
+        self.draw(drawn, None, StatusCode::OK).await.map(Some)
+    }
+
+    /// The form with what was changed in the arguments, or with what is wrong with them.
+    async fn checked(&self) -> Result<Response, Error> {
+        let mut errors = Vec::new();
+        let mut is_edited = false;
+        for (index, (key, request)) in self.requests.iter().enumerate() {
+            let Asked::Approval(approval) = request else { continue };
+            match edits::edited(index, approval, self.typed) {
+                Ok(edited) => is_edited |= edited.is_some(),
+                Err(found) => {
+                    let at = format!("{}/content/arguments", pointer_to("/responses", key));
+                    let placed = |error: FieldError| FieldError { pointer: format!("{at}{}", error.pointer), ..error };
+                    errors.extend(found.into_iter().map(placed));
+                }
+            }
+        }
+        if !errors.is_empty() {
+            return self.wrong(&errors).await;
+        }
+        let text = if is_edited { CHANGED_ARGUMENTS } else { NOTHING_CHANGED };
+        let notice = Notice { title: "Not decided yet", text: text.to_owned(), more: None };
+        self.again(&Problems::default(), Some(notice), StatusCode::OK).await
+    }
+
+    /// The form once more, where it would approve changed arguments whose changes the person has not been shown.
+    async fn unseen_changes(&self, responses: &Keyed<Given>) -> Result<Option<Response>, Error> {
+        let is_unseen = |index: usize, key: &str, approval: &Approval| {
+            let content = responses.get(key).and_then(|given| given.content.as_ref()).and_then(Content::read);
+            let edited = content.and_then(|content| content.arguments);
+            edited.is_some_and(|edited| {
+                edited.canonical() != approval.arguments.canonical() && !edits::is_reviewed(index, &edited, self.typed)
+            })
+        };
+        let has_unseen = self.requests.iter().enumerate().any(|(index, (key, request))| match request {
+            Asked::Approval(approval) => is_unseen(index, key, approval),
+            _ => false,
+        });
+        if !has_unseen || self.round.status != Status::Pending {
+            return Ok(None);
+        }
+        if let Err(Error::Validation { fields, .. }) = check(&self.requests, &responses_from_wire(responses)) {
+            return self.wrong(&fields).await.map(Some);
+        }
+        let notice = Notice { title: "Not approved yet", text: CHANGED_ARGUMENTS.to_owned(), more: None };
+        self.again(&Problems::default(), Some(notice), StatusCode::OK).await.map(Some)
+    }
+
     /// Something cannot be read or does not fit. Where the round no longer waits, that is what the person must know.
     async fn wrong(&self, errors: &[FieldError]) -> Result<Response, Error> {
         if self.round.status != Status::Pending {
-            return self.too_late(&self.round).await;
+            return self.ended(&self.round).await;
         }
         let problems = Problems::new(&self.requests, errors);
         self.again(&problems, None, StatusCode::UNPROCESSABLE_ENTITY).await
     }
 
     async fn refused(&self, error: &Error) -> Result<Response, Error> {
-        let notice = |title| Some(Notice { title, text: sentence(&error.to_string()) });
+        let notice = |title| Some(Notice { title, text: sentence(&error.to_string()), more: None });
         let none = Problems::default();
         match error {
             Error::Validation { fields, .. } => self.wrong(fields).await,
             Error::Conflict { .. } | Error::State { .. } => {
                 let now = self.app.sayso.round(&self.session.person, self.round.round_id).await?;
                 if now.status != Status::Pending {
-                    return self.too_late(&now).await;
+                    return self.ended(&now).await;
                 }
                 let title = "The agent is not connected";
                 self.again(&none, notice(title), StatusCode::CONFLICT).await
             }
-            Error::Stale => self.again(&none, notice("Look again before you answer"), StatusCode::CONFLICT).await,
+            Error::Stale => {
+                let digest = self.typed.one(DIGEST).unwrap_or_default();
+                let before = changes::shown(&self.app.sayso, &self.session.person, &self.round, digest).await?;
+                let more = before.map(|before| changes::of_rounds(&before, &self.round));
+                let text = sentence(&error.to_string());
+                let notice = Notice { title: "Look again before you answer", text, more };
+                self.again(&none, Some(notice), StatusCode::CONFLICT).await
+            }
+            Error::Forbidden(_) => self.again(&none, notice("You may not do this"), StatusCode::FORBIDDEN).await,
             Error::Limit(_) => {
                 self.again(&none, notice("The answer is too large"), StatusCode::PAYLOAD_TOO_LARGE).await
             }
@@ -125,6 +222,7 @@ impl AnswerPage<'_> {
                 let notice = Notice {
                     title: "The answer was not stored",
                     text: format!("{} Nothing was accepted. Send it again.", sentence(&error.to_string())),
+                    more: None,
                 };
                 self.again(&none, Some(notice), StatusCode::SERVICE_UNAVAILABLE).await
             }
@@ -134,7 +232,10 @@ impl AnswerPage<'_> {
 
     /// The form again, with everything that was typed, and the key it had: nothing was accepted under it.
     async fn again(&self, problems: &Problems, notice: Option<Notice>, status: StatusCode) -> Result<Response, Error> {
-        let drawn = Drawn { typed: Some(self.typed), problems };
+        self.draw(Drawn { typed: Some(self.typed), problems, focus: None }, notice, status).await
+    }
+
+    async fn draw(&self, drawn: Drawn<'_>, notice: Option<Notice>, status: StatusCode) -> Result<Response, Error> {
         let key = self.typed.one(KEY).filter(|key| !key.is_empty());
         let key = key.map_or_else(new_key, |key| Ok(key.to_owned()))?;
         let question =
@@ -142,8 +243,53 @@ impl AnswerPage<'_> {
         question.respond(self.app, &self.session.person, status).await
     }
 
-    async fn too_late(&self, round: &Round) -> Result<Response, Error> {
-        outcome::respond(self.app, self.session, round, &self.requests, Some(self.typed)).await
+    /// The round no longer waits. Where another question took its place, that one is asked, with what changed; else the
+    /// page says how it ended, and keeps what was typed.
+    async fn ended(&self, round: &Round) -> Result<Response, Error> {
+        let Some(next) = changes::successor(&self.app.sayso, &self.session.person, round).await? else {
+            return outcome::respond(self.app, self.session, round, &self.requests, Some(self.typed)).await;
+        };
+        let requests = opened(&next)?;
+        let carried = self.carried(&next);
+        let drawn = Drawn { typed: carried.as_ref(), problems: &Problems::default(), focus: None };
+        let notice = Notice {
+            title: "The question changed while you were looking at it",
+            text: "Nothing was accepted. This is what changed; below is the question as it is now.".to_owned(),
+            more: Some(html! {
+                (changes::of_rounds(round, &next))
+                (outcome::too_late(&self.requests, self.typed))
+            }),
+        };
+        let question = Question {
+            round: &next,
+            requests: &requests,
+            drawn,
+            notice: Some(notice),
+            is_suggested: false,
+            key: new_key()?,
+        };
+        question.respond(self.app, &self.session.person, StatusCode::CONFLICT).await
+    }
+
+    /// What was typed, as far as it is about nothing that changed: requests that are the same, and the reasons. Edited
+    /// arguments are left behind: they were made of what is no longer proposed.
+    fn carried(&self, next: &Round) -> Option<Typed> {
+        let (before, after) = (&self.round.requests.0, &next.requests.0);
+        let is_same = |index: usize| before.get(index).is_some_and(|old| after.get(index) == Some(old));
+        let is_wanted = |name: &str| {
+            let index = name.strip_prefix('r').and_then(|rest| rest.split_once('-')?.0.parse().ok());
+            index.is_some_and(|index: usize| {
+                let is_edit = name == arguments_id(index)
+                    || name == edits_id(index)
+                    || name == reviewed_id(index)
+                    || is_in_part(name, &part_id(index, Part::Arguments));
+                name == reason_id(index) || (is_same(index) && !is_edit && name != action_id(index))
+            })
+        };
+        // A form that is drawn with what was typed has no defaults: all of it was, or nothing.
+        let all_same = (0..after.len()).all(is_same);
+        let has_fields = next.requests.0.iter().any(|(_, request)| request.schema.is_some());
+        (all_same || !has_fields).then(|| Typed::new(self.typed.only(is_wanted)))
     }
 }
 

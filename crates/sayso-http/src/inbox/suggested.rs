@@ -2,12 +2,13 @@
 
 use sayso::Json;
 use sayso::wire::ResponseRecord;
+use sayso_core::json::pretty;
+use sayso_core::limits;
 use sayso_core::request::{Form, Request, Requests};
 use sayso_core::response::Action;
 use sayso_core::schema::{Field, FieldKind, TextFormat};
 
-use super::typed::{Typed, field_id, offset_id, split_date_time};
-use super::words;
+use super::typed::{Part, Typed, child_id, offset_id, part_id, rows_id, split_date_time, top_id};
 
 /// What would have been typed to give the answers of `record` to the forms among `requests`; `None` where nothing of it
 /// fits. Fields that the earlier answer did not have get their defaults, as in an empty form.
@@ -25,17 +26,36 @@ pub(super) fn typed(requests: &Requests, record: &ResponseRecord) -> Option<Type
 
 /// Whether any field took the earlier answer's value.
 fn fill(index: usize, form: &Form, content: Option<&Json>, pairs: &mut Vec<(String, String)>) -> bool {
-    let view = content.and_then(Json::object);
-    let mut fits = false;
-    for (at, field) in form.schema.fields().iter().enumerate() {
-        let given = view.as_ref().and_then(|view| view.get(&field.name)).and_then(|text| Json::parse(text).ok());
-        let id = field_id(index, at);
-        let typed = given.as_ref().map(|value| controls(&id, field, value)).filter(|typed| !typed.is_empty());
-        fits |= typed.is_some();
-        let typed = typed.or_else(|| field.default.as_ref().map(|value| controls(&id, field, value)));
-        pairs.extend(typed.unwrap_or_default());
+    let part = part_id(index, Part::Form);
+    let before = pairs.len();
+    let fields = form.schema.fields();
+    if let Some(content) = content {
+        pairs.extend(filled(&part, fields, content));
+    }
+    let fits = pairs.len() > before;
+    for (at, field) in fields.iter().enumerate() {
+        let id = top_id(&part, at);
+        let is_blank = !pairs.iter().any(|(name, _)| is_of(name, &id));
+        pairs.extend(field.default.iter().filter(|_| is_blank).flat_map(|value| controls(&id, field, value)));
     }
     fits
+}
+
+/// Whether a control belongs to a field, or to something in it.
+fn is_of(name: &str, id: &str) -> bool {
+    name.strip_prefix(id).is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '_']))
+}
+
+/// What would have been typed into the fields of a part to give this object.
+pub(super) fn filled(part: &str, fields: &[Field], content: &Json) -> Vec<(String, String)> {
+    members(&|at| top_id(part, at), fields, content)
+}
+
+fn members(id_of: &dyn Fn(usize) -> String, fields: &[Field], content: &Json) -> Vec<(String, String)> {
+    let view = content.object();
+    let given = |field: &Field| view.as_ref()?.get(&field.name).and_then(|text| Json::parse(text).ok());
+    let held = |(at, field): (usize, &Field)| given(field).map(|value| controls(&id_of(at), field, &value));
+    fields.iter().enumerate().filter_map(held).flatten().collect()
 }
 
 /// What the controls of a field hold for a value; nothing for one that it cannot hold.
@@ -57,13 +77,29 @@ fn controls(id: &str, field: &Field, value: &Json) -> Vec<(String, String)> {
         },
         (FieldKind::Text { .. }, Some(text)) => one(text.to_owned()),
         (FieldKind::Number { .. }, None) if plain.is_number() => one(value.as_str().to_owned()),
-        (FieldKind::Json, _) => one(words::pretty(value)),
+        (FieldKind::Group { fields }, _) => members(&|at| child_id(id, at), fields, value),
+        (FieldKind::Rows { fields, .. }, _) => rows(id, fields, value),
+        (FieldKind::Json, _) => one(pretty(value)),
         _ => Vec::new(),
     }
 }
 
+fn rows(id: &str, fields: &[Field], list: &Json) -> Vec<(String, String)> {
+    let items = list.items();
+    if items.len() > limits::FORM_ROWS_MAX {
+        return Vec::new();
+    }
+    let mut pairs = vec![(rows_id(id), items.len().to_string())];
+    for (row, item) in items.iter().enumerate() {
+        let row_id = child_id(id, row);
+        pairs.extend(members(&|at| child_id(&row_id, at), fields, item));
+    }
+    pairs
+}
+
 #[cfg(test)]
 mod tests {
+    use super::super::typed::field_id;
     use super::*;
     use sayso::wire::{Keyed, Request as WireRequest, Response};
 

@@ -8,17 +8,13 @@ use maud::{Markup, html};
 use sayso::wire::{Answered, Round};
 use sayso::{Principal, PrincipalKind, Status, UnixMs};
 use sayso_core::json::{Json, visible, visible_multiline};
+use sayso_core::policy::Effect;
 use sayso_core::request::{Request, Requests};
 use sayso_core::response::Action;
 use sayso_core::round::{Failure, OperationKind};
 
 /// Characters of a message that a list shows.
 const EXCERPT_CHARS_MAX: usize = 180;
-/// JSON longer than this is shown as it is written: laid out it would be many times as long, and nobody reads it.
-const PRETTY_BYTES_MAX: usize = 64 * 1024;
-/// Levels that are indented: deeper ones would only push the text out of sight.
-const INDENT_LEVELS_MAX: usize = 12;
-
 /// A foreign text of one line.
 pub(super) fn line(text: &str) -> Cow<'_, str> {
     visible(text)
@@ -182,57 +178,28 @@ pub(super) fn ended(failure: &Failure) -> &'static str {
     }
 }
 
-/// JSON laid out for reading, numbers and escapes as they were written.
-pub(super) fn pretty(json: &Json) -> String {
-    let text = json.as_str();
-    if text.len() > PRETTY_BYTES_MAX {
-        return visible_multiline(text).into_owned();
+/// Said of a call of which nothing is known.
+pub(super) const NOTHING_KNOWN: &str =
+    "Nothing is known of what it may do. Take it for a call that destroys things and reaches the network.";
+
+/// What a call with this effect may do, in plain words.
+pub(super) fn effect(effect: Effect) -> &'static str {
+    match effect {
+        Effect::Read => "It reads data.",
+        Effect::Write => "It changes or deletes data. What it overwrites may be lost.",
+        Effect::Exec => "It runs a program.",
+        Effect::Network => "It reaches the network, beyond this machine.",
     }
-    visible_multiline(&laid_out(text)).into_owned()
 }
 
-fn laid_out(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() * 2);
-    let (mut depth, mut in_text, mut is_escaped, mut just_opened) = (0_usize, false, false, false);
-    let new_line = |out: &mut String, depth: usize| {
-        out.push('\n');
-        out.push_str(&"  ".repeat(depth.min(INDENT_LEVELS_MAX)));
-    };
-    for next in text.chars() {
-        if in_text {
-            out.push(next);
-            in_text = is_escaped || next != '"';
-            is_escaped = !is_escaped && next == '\\';
-            continue;
-        }
-        match next {
-            ' ' | '\t' | '\r' | '\n' => continue,
-            '}' | ']' => {
-                depth = depth.saturating_sub(1);
-                if !std::mem::take(&mut just_opened) {
-                    new_line(&mut out, depth);
-                }
-                out.push(next);
-                continue;
-            }
-            _ => {}
-        }
-        if std::mem::take(&mut just_opened) {
-            new_line(&mut out, depth);
-        }
-        out.push(next);
-        match next {
-            '"' => in_text = true,
-            '{' | '[' => {
-                depth += 1;
-                just_opened = true;
-            }
-            ',' => new_line(&mut out, depth),
-            ':' => out.push(' '),
-            _ => {}
-        }
-    }
-    out
+/// The class by which an effect is told apart.
+pub(super) fn effect_tone(effect: Effect) -> &'static str {
+    if effect == Effect::Read { "mild" } else { "strong" }
+}
+
+/// JSON laid out for reading, numbers and escapes as they were written.
+pub(super) fn pretty(json: &Json) -> String {
+    visible_multiline(&sayso_core::json::pretty(json)).into_owned()
 }
 
 #[cfg(test)]
@@ -240,10 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_is_laid_out_with_every_number_and_escape_as_written() {
-        let json = Json::parse(r#"{"a":[1.0,{},[]],"b\"}":"x, {y}: \\","n":123456789012345678901234567890}"#).unwrap();
-        let expected = "{\n  \"a\": [\n    1.0,\n    {},\n    []\n  ],\n  \"b\\\"}\": \"x, {y}: \\\\\",\n  \"n\": 123456789012345678901234567890\n}";
-        assert_eq!(pretty(&json), expected);
+    fn json_hides_nothing() {
         assert_eq!(pretty(&Json::parse("\"a\u{202e}b\"").unwrap()), "\"a⟦U+202E⟧b\"");
     }
 

@@ -175,6 +175,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     Operation::get("/", "inbox_page", Who::Browser, "What waits for an answer.").gives(200, HTML),
     Operation::get("/rounds/{id}", "round_page", Who::Browser, "A round, with the form to answer it.").gives(200, HTML),
     Operation::post("/rounds/{id}", "answer_page", Who::Browser, "Answers a round by its form.").gives(200, HTML),
+    Operation::post("/batch", "decide_batch", Who::Browser, "Decides several calls from the list.").gives(200, HTML),
     Operation::get("/executions/{id}", "execution_page", Who::Browser, "An execution.").gives(200, HTML),
     Operation::get("/history", "history_page", Who::Browser, "What was asked and what became of it.").gives(200, HTML),
     Operation::get("/login", "login_page", Who::Browser, "Where a one-time link leads.").gives(200, HTML),
