@@ -60,11 +60,11 @@ pub use waiters::{EventFeed, Hub};
 
 pub use sayso_core::error::{Error, ErrorCode, FieldError};
 pub use sayso_core::execution::{ExecutionKind, Outcome};
-pub use sayso_core::id::{ExecutionId, RoundId, TokenId};
+pub use sayso_core::id::{ExecutionId, GrantId, RoundId, TokenId};
 pub use sayso_core::json::Json;
 pub use sayso_core::principal::{Channel, Principal, PrincipalKind};
 pub use sayso_core::round::{Digest, Evidence, Failure, Fence, FenceToken, OperationKind, Status};
 pub use sayso_core::wire::{self, Answer, NewRound as Ask, Request, Response};
 pub use sayso_core::{limits, time::UnixMs};
 pub use sayso_store::clock;
-pub use sayso_store::{ExecutionFilter, LATE_PREFIX, RoundFilter};
+pub use sayso_store::{ExecutionFilter, GATE_PREFIX, GrantFilter, GrantsOf, LATE_PREFIX, RoundFilter};

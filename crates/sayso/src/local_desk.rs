@@ -20,8 +20,8 @@ use tokio::time::Instant;
 use crate::desk::{ClaimOf, Claimed, Desk, Handed, Opened};
 use crate::open::Sayso;
 use crate::owner::Owner;
-use crate::step::{Step, Subject};
 use crate::question::Question;
+use crate::step::{Step, Subject};
 use crate::{Ask, ids};
 
 /// The agent's verbs on an embedded store.
