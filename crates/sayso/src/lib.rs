@@ -32,6 +32,9 @@ mod access;
 pub mod blocking;
 mod desk;
 pub mod doctor;
+pub mod engine;
+pub mod gate;
+mod grants;
 mod ids;
 pub mod kit;
 mod local_desk;
@@ -51,6 +54,7 @@ pub mod words;
 
 pub use access::{Login, MintedToken};
 pub use desk::{ClaimOf, Claimed, Desk, Handed, Opened};
+pub use grants::NewGrant;
 pub use local_desk::LocalDesk;
 pub use open::{Options, Sayso, default_person};
 pub use people::{LocalPeople, People};
