@@ -34,6 +34,7 @@ mod dispatch;
 mod held;
 mod permit;
 mod state;
+mod told;
 
 use std::sync::Arc;
 use std::time::Duration;
