@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand};
 
-use crate::commands::{answer, bench, demo, doctor, gateway, list, login, policy, run, serve, show, token, watch};
+use crate::commands::{
+    answer, bench, demo, doctor, gate, gateway, grants, list, login, policy, run, serve, show, token, watch,
+};
 use crate::exit;
 
 /// Durable human input for AI agents: agents ask, a person answers, once, and it survives restarts.
@@ -76,6 +78,10 @@ pub enum Command {
     Run(run::RunArgs),
     /// Check policy files, and see what they make of a call
     Policy(policy::PolicyArgs),
+    /// Ask whether a call may run; the exit code is the answer
+    Gate(gate::GateArgs),
+    /// List what is allowed beforehand, allow more, take it back
+    Grants(grants::GrantsArgs),
     /// Start the inbox and the HTTP API over the data folder or database
     Serve(serve::ServeArgs),
     /// Print a one-time link to the inbox
@@ -104,6 +110,8 @@ impl Command {
             Self::Gateway(_) => false,
             Self::Run(args) => args.json,
             Self::Policy(args) => args.is_json(),
+            Self::Gate(args) => args.json,
+            Self::Grants(args) => args.is_json(),
             Self::Serve(args) => args.json,
             Self::Login(args) => args.json,
             Self::Token(args) => args.is_json(),

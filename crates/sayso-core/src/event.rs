@@ -2,7 +2,7 @@
 
 use sha2::{Digest as _, Sha256};
 
-use crate::id::{ExecutionId, RoundId, TokenId};
+use crate::id::{ExecutionId, GrantId, RoundId, TokenId};
 use crate::principal::{Channel, Principal};
 use crate::time::UnixMs;
 
@@ -49,6 +49,21 @@ pub enum EventBody {
     },
     /// The asker said that a visit to a URL is complete.
     UrlCompleted,
+    /// A person allowed calls to come.
+    GrantAdded {
+        /// Its id.
+        grant_id: GrantId,
+    },
+    /// A grant stands in for a person: a call is about to run.
+    GrantUsed {
+        /// Its id.
+        grant_id: GrantId,
+    },
+    /// A grant was taken back.
+    GrantRevoked {
+        /// Its id.
+        grant_id: GrantId,
+    },
     /// A credential was made.
     TokenAdded {
         /// Its id, never its secret.
@@ -75,6 +90,9 @@ impl EventBody {
             Self::Resolved => "resolved",
             Self::Failed { .. } => "failed",
             Self::UrlCompleted => "url_completed",
+            Self::GrantAdded { .. } => "grant_added",
+            Self::GrantUsed { .. } => "grant_used",
+            Self::GrantRevoked { .. } => "grant_revoked",
             Self::TokenAdded { .. } => "token_added",
             Self::TokenRevoked { .. } => "token_revoked",
         }

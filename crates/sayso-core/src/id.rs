@@ -111,7 +111,7 @@ prefixed_ids! {
     /// One credential; its secret is never stored.
     TokenId = "tok";
     /// One grant: somebody's word that covers calls to come.
-    GrantId = "gnt";
+    GrantId = "grt";
 }
 
 #[cfg(test)]

@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+/// What the names of this machine's own accounts begin with.
+pub const LOCAL: &str = "local:";
+
 /// What kind of caller it is. Only a person (or a written policy) answers; only an agent or service collects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PrincipalKind {
@@ -53,6 +56,11 @@ impl Principal {
     pub fn parse(text: &str) -> Option<Self> {
         let (kind, name) = text.split_once(' ')?;
         Some(Self { kind: PrincipalKind::parse(kind)?, name: name.to_owned() })
+    }
+    /// Whether whoever is behind this caller is `other`: the same principal, or of one account of this machine
+    /// (`local:…`, a name that no credential can be given) its owner and what they started themselves.
+    pub fn is_the_hand_of(&self, other: &Self) -> bool {
+        self == other || (self.name == other.name && self.name.starts_with(LOCAL))
     }
     /// Whether this caller may answer what is asked: persons and policies only (invariant 6).
     pub fn may_answer(&self) -> bool {

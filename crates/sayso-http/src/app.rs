@@ -2,6 +2,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use sayso::Sayso;
+use sayso::gate::Gates;
 use tokio::sync::watch;
 
 use crate::options::ServeOptions;
@@ -9,6 +10,7 @@ use crate::options::ServeOptions;
 /// What every handler has: the rounds, how they are reached, and whether the server is stopping.
 pub(crate) struct App {
     pub(crate) sayso: Sayso,
+    pub(crate) gates: Gates,
     pub(crate) options: ServeOptions,
     pub(crate) stopping: Stopping,
 }

@@ -1,4 +1,5 @@
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 
 use axum::http::Uri;
 
@@ -12,6 +13,8 @@ pub struct ServeOptions {
     /// The inbox's address as people know it, such as `https://sayso.example.com`, where it is not the address
     /// listened on. With `https` the session's cookie is sent over https only. What is not an absolute URL adds no host.
     pub public_url: Option<String>,
+    /// The files of the policy that `POST /v1/gate` judges by, one a layer; read again when they change.
+    pub policy: Vec<PathBuf>,
     /// The address listened on. [`crate::serve`] fills it in.
     pub listen: Option<SocketAddr>,
 }
@@ -58,6 +61,7 @@ mod tests {
         let options = ServeOptions {
             public_url: Some("https://Sayso.example.com:8443/".to_owned()),
             listen: Some(([10, 0, 0, 7], 7717).into()),
+            ..ServeOptions::default()
         };
         for host in [
             "localhost",

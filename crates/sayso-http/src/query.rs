@@ -93,6 +93,19 @@ impl FromRequestParts<Shared> for OwnerId {
     }
 }
 
+/// The name of a session in a route's path.
+pub(crate) struct SessionId(pub(crate) String);
+
+impl FromRequestParts<Shared> for SessionId {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Shared) -> Result<Self, Refusal> {
+        let read = Path::<String>::from_request_parts(parts, app).await;
+        let name = read.ok().map(|Path(name)| name).filter(|name| name.len() <= limits::NAME_BYTES_MAX);
+        Ok(Self(name.ok_or_else(|| Error::field("/session", "must be the name of a session"))?))
+    }
+}
+
 /// The id in a route's path.
 pub(crate) struct Id<T>(pub(crate) T);
 

@@ -7,6 +7,8 @@ use axum::Router;
 use axum::middleware::from_fn_with_state;
 use axum::serve::ListenerExt;
 use sayso::Sayso;
+use sayso::gate::Gates;
+use sayso::policy::PolicyFiles;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
@@ -30,7 +32,8 @@ pub(crate) fn routes() -> Routes {
 }
 
 fn build(sayso: Sayso, options: ServeOptions, stopping: Stopping) -> Router {
-    let app: Shared = Arc::new(App { sayso, options, stopping });
+    let gates = Gates::new(&sayso, PolicyFiles::open(&options.policy));
+    let app: Shared = Arc::new(App { sayso, gates, options, stopping });
     routes()
         .into_router()
         .fallback(guard::unknown_route)

@@ -20,8 +20,9 @@ use sayso_core::command::{Command, Reply, Token};
 use sayso_core::error::Error;
 use sayso_core::event::Event;
 use sayso_core::execution::Execution;
-use sayso_core::id::{ExecutionId, RoundId};
+use sayso_core::id::{ExecutionId, GrantId, RoundId};
 use sayso_core::json::Json;
+use sayso_core::policy::Grant;
 use sayso_core::principal::Principal;
 use sayso_core::round::{Fence, Round, Status};
 use sayso_core::time::UnixMs;
@@ -71,6 +72,8 @@ pub struct RoundFilter {
     pub asked_by: Option<Principal>,
     /// Only unfinished ones of operations whose id begins so; the prefix begins with [`LATE_PREFIX`].
     pub unfinished_late: Option<String>,
+    /// As `unfinished_late`, for [`GATE_PREFIX`].
+    pub unfinished_gated: Option<String>,
     /// Only those before this one.
     pub before: Option<RoundId>,
     /// At most this many rows.
@@ -79,6 +82,34 @@ pub struct RoundFilter {
 
 /// What the ids of operations begin with that wait for a call to be made again: they are found by their id.
 pub const LATE_PREFIX: &str = "late:";
+
+/// What the ids of operations begin with that are gated calls: they are found by what is called.
+pub const GATE_PREFIX: &str = "gate:";
+
+/// Whose grants a list shows.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum GrantsOf {
+    /// Everybody's.
+    #[default]
+    All,
+    /// Those that are bound to this session.
+    Session(String),
+    /// Those that calls in this session may ask for: bound to it, or to none.
+    CallsIn(String),
+}
+
+/// Which grants a list shows, newest first.
+#[derive(Debug, Clone, Default)]
+pub struct GrantFilter {
+    /// Whose.
+    pub of: GrantsOf,
+    /// Leaves out what is revoked, used up, or expired at this moment.
+    pub usable_at: Option<UnixMs>,
+    /// Only those before this one.
+    pub before: Option<GrantId>,
+    /// At most this many rows.
+    pub limit: usize,
+}
 
 /// Which executions a list shows, newest first.
 #[derive(Debug, Clone, Default)]
@@ -150,6 +181,10 @@ pub trait Store: Send + Sync + 'static {
     async fn token_by_hash(&self, hash: [u8; 32]) -> Result<Option<Token>, Error>;
     /// The credentials of the API, newest first.
     async fn tokens(&self) -> Result<Vec<Token>, Error>;
+    /// A grant by its id.
+    async fn grant(&self, id: GrantId) -> Result<Option<Grant>, Error>;
+    /// A page of grants, newest first.
+    async fn grants(&self, filter: GrantFilter) -> Result<Vec<Grant>, Error>;
     /// Pending rounds whose deadline lies before `now`.
     async fn overdue(&self, now: UnixMs, limit: usize) -> Result<Vec<RoundId>, Error>;
     /// The earliest deadline of any pending round.

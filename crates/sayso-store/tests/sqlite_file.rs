@@ -102,7 +102,7 @@ async fn a_file_that_a_newer_version_upgraded_is_written_no_more() {
     assert!(unavailable(try_open(folder.path())).contains("restart"));
     let row = store.round(round_id(1)).await.expect("is read").expect("is stored").row;
     assert_eq!(row.status, Status::Pending);
-    sql(&folder, "PRAGMA user_version = 3");
+    sql(&folder, "PRAGMA user_version = 4");
     store.commit(vec![answering(1)]).await.expect("accepted");
 }
 

@@ -14,7 +14,7 @@ use sayso_core::principal::Principal;
 use sayso_core::round::{Claim, Delivery, Digest, Failure, FailureRequest, Fence, FenceToken, Round, Status};
 use sayso_core::time::UnixMs;
 use sayso_core::wire::{self, Keyed, Response};
-use sayso_store::{LATE_PREFIX, RoundFilter};
+use sayso_store::{GATE_PREFIX, LATE_PREFIX, RoundFilter};
 use tokio::time::Instant;
 
 use crate::desk::{ClaimOf, Claimed, Desk, Handed, Opened};
@@ -158,7 +158,7 @@ impl LocalDesk {
     }
 }
 
-fn to_json<T: serde::Serialize>(value: &T) -> Result<Json, Error> {
+pub(crate) fn to_json<T: serde::Serialize>(value: &T) -> Result<Json, Error> {
     let text = serde_json::to_string(value).map_err(|_| Error::field("/requests", "cannot be written as JSON"))?;
     Json::parse_within(&text, limits::ROUND_BYTES_MAX, sayso_core::limits::JSON_DEPTH_CEILING)
         .map_err(|_| Error::Limit(format!("a round may have at most {} bytes", limits::ROUND_BYTES_MAX)))
@@ -178,6 +178,10 @@ fn check_names(ask: &Ask, key: Option<&str>) -> Result<(), Error> {
         ("/operation_name", ask.operation_name.as_deref()),
         ("/idempotency_key", key),
     ];
+    if ask.logical_operation_id.as_ref().is_some_and(|operation| operation.starts_with(GATE_PREFIX)) {
+        let message = format!("begins with {GATE_PREFIX}, which only a gate's rounds do");
+        return Err(Error::field("/logical_operation_id", message));
+    }
     for (pointer, name) in names {
         if name.is_some_and(|name| name.is_empty() || name.len() > limits::NAME_BYTES_MAX) {
             return Err(Error::field(pointer, format!("must have 1 to {} bytes", limits::NAME_BYTES_MAX)));

@@ -66,6 +66,7 @@ impl LocalPeople {
             digest: answer.digest,
             action: given.action(),
             approves: false,
+            needs_second_person: false,
         }
     }
 }
@@ -79,6 +80,14 @@ fn verdicts(requests: &Requests, answers: &Responses) -> Vec<Verdict> {
             accepted: answers.get(key).is_some_and(|response| response.action == Action::Accept),
         })
         .collect()
+}
+
+/// Whether a call is approved that whoever started the execution may not approve.
+fn needs_second_person(requests: &Requests, verdicts: &[Verdict]) -> bool {
+    verdicts.iter().filter(|verdict| verdict.accepted).any(|verdict| {
+        let asked = requests.get(&verdict.request_key);
+        matches!(asked, Some(Request::Approval(approval)) if approval.require_second_person)
+    })
 }
 
 fn stored_form(responses: &Responses) -> Result<Json, Error> {
@@ -131,6 +140,7 @@ impl People for LocalPeople {
         let verdicts = verdicts(&compiled.requests, &checked.submitted);
         let mut submission = self.submission(&answer, Some(&checked), key);
         submission.approves = verdicts.iter().any(|verdict| verdict.is_approval && verdict.accepted);
+        submission.needs_second_person = needs_second_person(&compiled.requests, &verdicts);
         let command = Command::Submit {
             round,
             submission: Box::new(submission),

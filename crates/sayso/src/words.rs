@@ -2,11 +2,58 @@
 
 use sayso_core::error::Error;
 use sayso_core::id::ExecutionId;
+use sayso_core::json::Json;
 use sayso_core::round::{Failure, Status};
 
 /// A question that could not be stored was never asked.
 pub const QUESTION_UNAVAILABLE: &str =
     "Question unavailable: nobody could be asked, nothing was denied, and it was not run. Ask again later.";
+
+/// An approval that could not be stored was never asked for.
+pub const APPROVAL_UNAVAILABLE: &str =
+    "Approval unavailable: nobody could be asked, nothing was denied, and it was not run. Ask again later.";
+
+/// What an agent reads of a call that may run. `arguments` are those that it runs with, where they are other ones than
+/// it proposed.
+pub fn allowed(by_a_person: bool, arguments: Option<&Json>) -> String {
+    let who = if by_a_person { "A person approved this call." } else { "This call is allowed." };
+    match arguments {
+        Some(arguments) => format!("{who} It runs with other arguments than you proposed: {}", arguments.as_str()),
+        None => who.to_owned(),
+    }
+}
+
+/// What an agent reads of a call that is denied, and by whom.
+pub fn denied(by_a_person: bool, reason: Option<&str>) -> String {
+    let who = if by_a_person { "A person denied this call" } else { "A rule denies this call" };
+    let reason = reason.map_or_else(|| ".".to_owned(), |reason| format!(": {reason}"));
+    format!("{who}{reason} It was not run; do not try another way.")
+}
+
+/// What an agent reads of a call that a person is asked about, and that nobody waits for here.
+pub const ASKED: &str = "A person is asked about this call. It was not denied and it has not run. Send exactly the same \
+    call again to learn the answer; do not send it with other arguments and do not try another way.";
+
+/// A person dismissed an approval without deciding.
+pub fn dismissed() -> Error {
+    let detail = "A person dismissed this without a decision; nobody refused. It was not run.";
+    let failure = Failure::new(Failure::CANCELLED, detail);
+    Error::State { detail: detail.to_owned(), status: Status::Resolved, failure: Some(failure) }
+}
+
+/// A round of a gate that ended without anybody's decision: an error, never a denial.
+pub fn undecided(failure: &Failure) -> Error {
+    Error::State { detail: ended(failure), status: Status::Failed, failure: Some(failure.clone()) }
+}
+
+/// The error of an approval that could not be asked for.
+pub fn approval_unavailable(error: Error) -> Error {
+    match error {
+        Error::Unavailable(why) => Error::Unavailable(format!("{APPROVAL_UNAVAILABLE} ({why})")),
+        Error::RoundLimit(limit) => Error::Unavailable(format!("{APPROVAL_UNAVAILABLE} (it was asked {limit} times)")),
+        error => error,
+    }
+}
 
 /// What an agent reads when a round ended without a person's answer.
 pub fn ended(failure: &Failure) -> String {

@@ -4,7 +4,9 @@ pub mod answer;
 pub mod bench;
 pub mod demo;
 pub mod doctor;
+pub mod gate;
 pub mod gateway;
+pub mod grants;
 pub mod list;
 pub mod login;
 pub mod policy;
@@ -22,6 +24,8 @@ pub async fn run(Args { place, command }: Args) -> Result<(), CommandError> {
     match command {
         Command::Demo(args) => demo::run(&place, args).await,
         Command::Doctor(args) => doctor::run(&place, args).await,
+        Command::Gate(args) => gate::run(&place, args).await,
+        Command::Grants(args) => grants::run(&place, args).await,
         Command::Gateway(args) => gateway::run(&place, args).await,
         Command::Run(args) => run::run(args).await,
         Command::Policy(args) => policy::run(args),

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 use sayso::{Error, Sayso};
@@ -18,6 +19,7 @@ use crate::{account, exit, output, stop, store};
     "sayso serve",
     "sayso serve --data ~/rounds --listen 127.0.0.1:0 --json",
     "SAYSO_STORE=postgres://sayso:…@db/sayso sayso serve    several of these share one database",
+    "sayso serve --policy policy.toml    also judges calls: POST /v1/gate",
     "sayso serve --public-url https://inbox.example.com    behind a proxy that speaks TLS",
 ]))]
 pub struct ServeArgs {
@@ -30,6 +32,9 @@ pub struct ServeArgs {
     /// Allow an address that other machines can reach; the traffic is not encrypted
     #[arg(long)]
     listen_anywhere: bool,
+    /// A file with one layer of the policy that `POST /v1/gate` judges by; may be given for each layer
+    #[arg(long, value_name = "FILE")]
+    policy: Vec<PathBuf>,
     /// Print one line of JSON, {"listening": URL}, once it listens
     #[arg(long)]
     pub json: bool,
@@ -57,7 +62,11 @@ pub async fn run(place: &Place, args: ServeArgs) -> Result<(), CommandError> {
         output::note(&format!("The rounds are in {store}."));
         output::note("Run `sayso login` in another terminal for a link that logs you in. Ctrl-C stops it.");
     }
-    let options = sayso_http::ServeOptions { public_url: args.public_url, ..sayso_http::ServeOptions::default() };
+    let options = sayso_http::ServeOptions {
+        public_url: args.public_url,
+        policy: args.policy,
+        ..sayso_http::ServeOptions::default()
+    };
     sayso_http::serve(listener, sayso, options, stop)
         .await
         .map_err(|error| Error::Unavailable(format!("the server stopped: {}", error.kind())).into())

@@ -25,6 +25,9 @@ pub fn event(event: &StoredEvent, round: Option<&wire::Round>) -> Option<String>
         | EventBody::ExecutionState { .. }
         | EventBody::Approval { .. }
         | EventBody::Input { .. }
+        | EventBody::GrantAdded { .. }
+        | EventBody::GrantUsed { .. }
+        | EventBody::GrantRevoked { .. }
         | EventBody::TokenAdded { .. }
         | EventBody::TokenRevoked { .. } => return None,
     };

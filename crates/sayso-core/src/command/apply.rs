@@ -9,7 +9,7 @@ use crate::principal::{Channel, Principal};
 use crate::round::{Failure, Lease, Round, Status};
 use crate::time::UnixMs;
 
-use super::{credentials, executions, rounds};
+use super::{credentials, executions, grants, rounds};
 
 /// Why a command came to nothing: a refusal for the caller, or a read that failed.
 pub(super) enum Stop<E> {
@@ -63,6 +63,11 @@ pub fn apply<V: View>(view: &V, command: &Command, now: UnixMs) -> Result<Applie
         Command::MarkCollected { execution } => executions::mark_collected(&mut work, *execution),
         Command::Orphan { execution, owner } => executions::orphan(&mut work, *execution, owner),
         Command::Cancel { execution, principal } => executions::cancel(&mut work, *execution, principal),
+        Command::AddGrant { grant, good_for_ms, channel, not_by_starter_of } => {
+            grants::add(&mut work, grant, *good_for_ms, *channel, *not_by_starter_of)
+        }
+        Command::UseGrant { grant, by, execution } => grants::use_once(&mut work, *grant, by, *execution),
+        Command::RevokeGrant { grant, by, channel } => grants::revoke(&mut work, *grant, by, *channel),
         Command::AddToken { token, good_for_ms, by } => credentials::add(&mut work, token, *good_for_ms, by),
         Command::RevokeToken { token, by } => credentials::revoke(&mut work, *token, by),
         Command::UseLogin { login_hash, session, session_hash } => {

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use crate::error::Error;
 use crate::event::NewEvent;
 use crate::execution::Execution;
-use crate::id::{ExecutionId, RoundId, TokenId};
+use crate::id::{ExecutionId, GrantId, RoundId, TokenId};
 use crate::json::Json;
+use crate::policy::Grant;
 use crate::principal::Principal;
 use crate::round::{OperationKind, Round};
 use crate::time::UnixMs;
@@ -42,7 +43,7 @@ impl std::fmt::Debug for DeliveryContent {
 }
 
 /// What a command answers with.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Reply {
     /// The round as it is now.
     Round(Arc<Round>),
@@ -64,6 +65,8 @@ pub enum Reply {
     Execution(Box<Execution>),
     /// The credential as it is now.
     Token(Box<Token>),
+    /// The grant as it is now.
+    Grant(Box<Grant>),
     /// Nothing to say.
     Done,
 }
@@ -131,6 +134,8 @@ pub enum Write {
     },
     /// The credential's row, new or changed.
     Token(Box<Token>),
+    /// The grant's row, new or changed.
+    Grant(Box<Grant>),
     /// An event for the chain.
     Event(NewEvent),
 }
@@ -149,6 +154,7 @@ impl std::fmt::Debug for Write {
             Self::Result { execution, .. } => f.debug_tuple("Result").field(execution).finish_non_exhaustive(),
             Self::Owner { owner, expires_at } => f.debug_tuple("Owner").field(owner).field(expires_at).finish(),
             Self::Token(token) => f.debug_tuple("Token").field(token).finish(),
+            Self::Grant(grant) => f.debug_tuple("Grant").field(&grant.id).finish_non_exhaustive(),
             Self::Event(event) => f.debug_tuple("Event").field(event).finish(),
         }
     }
@@ -176,6 +182,8 @@ pub trait View {
     fn token_by_hash(&self, hash: &[u8; 32]) -> Result<Option<Token>, Self::Error>;
     /// A credential by its id.
     fn token(&self, id: TokenId) -> Result<Option<Token>, Self::Error>;
+    /// A grant by its id.
+    fn grant(&self, id: GrantId) -> Result<Option<Grant>, Self::Error>;
     /// The unrevoked sessions and one-time links of a principal.
     fn sessions(&self, principal: &Principal) -> Result<Vec<Token>, Self::Error>;
 }

@@ -5,15 +5,17 @@ mod apply;
 mod credentials;
 mod effect;
 mod executions;
+mod grants;
 mod rounds;
 
 pub use apply::apply;
 pub use effect::{Applied, DeliveryContent, Operation, Reply, View, Write};
 
 use crate::execution::{ExecutionKind, Outcome};
-use crate::id::{ExecutionId, RoundId, TokenId};
+use crate::id::{ExecutionId, GrantId, RoundId, TokenId};
 use crate::json::Json;
-use crate::principal::{Principal, PrincipalKind};
+use crate::policy::Grant;
+use crate::principal::{Channel, Principal, PrincipalKind};
 use crate::round::{Claim, Delivery, Digest, FailureRequest, Fence, FenceToken, OperationKind, Submission};
 use crate::time::UnixMs;
 
@@ -299,6 +301,35 @@ pub enum Command {
         execution: ExecutionId,
         /// Who cancels.
         principal: Principal,
+    },
+    /// Stores a person's word that covers calls to come (`docs/policy.md`, "Grants").
+    AddGrant {
+        /// The grant. The store's clock says when it was given; uses and revocation begin at none.
+        grant: Box<Grant>,
+        /// How long it is good for, in milliseconds.
+        good_for_ms: Option<i64>,
+        /// By which surface it was given.
+        channel: Channel,
+        /// Who must not have given it: whoever started this execution.
+        not_by_starter_of: Option<ExecutionId>,
+    },
+    /// Has a grant stand in for a person: checked and counted in the same transaction, before the call runs.
+    UseGrant {
+        /// Which.
+        grant: GrantId,
+        /// Whose call it is.
+        by: Principal,
+        /// The execution of the call, where it has one.
+        execution: Option<ExecutionId>,
+    },
+    /// Takes a grant back. A repeat changes nothing.
+    RevokeGrant {
+        /// Which.
+        grant: GrantId,
+        /// Who takes it back.
+        by: Principal,
+        /// By which surface.
+        channel: Channel,
     },
     /// Stores a credential's hash.
     AddToken {

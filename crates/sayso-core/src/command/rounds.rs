@@ -223,6 +223,11 @@ pub(super) fn submit<V: View>(
         Ok(None) => return Ok(Reply::Round(round)),
         Err(error) => return refused(work, &round, submission, error),
     };
+    if submission.needs_second_person
+        && work.execution(round.execution_id)?.started_by.is_the_hand_of(&submission.principal)
+    {
+        return refused(work, &round, submission, Error::Forbidden(crate::round::SECOND_PERSON));
+    }
     work.put(&round, &next)?;
     work.writes.push(Write::Answer { round: id, submitted: submitted.clone(), effective: effective.clone() });
     for verdict in verdicts.iter().filter(|verdict| verdict.is_approval) {

@@ -7,7 +7,7 @@ use super::effects::{Effects, ToolFacts};
 use super::error::PolicyError;
 use super::shell::{CommandPattern, WorkFolder, split};
 use super::tool::{ToolName, ToolPattern};
-use crate::id::GrantId;
+use crate::id::{GrantId, RoundId};
 use crate::json::{Json, pointer_segments, pointer_to};
 use crate::limits::CONDITIONS_MAX;
 use crate::principal::Principal;
@@ -76,6 +76,10 @@ pub struct Grant {
     pub uses: u32,
     /// When somebody took it back.
     pub revoked_at: Option<UnixMs>,
+    /// Whose calls it covers; without it those of every agent.
+    pub agent: Option<Principal>,
+    /// The round it was drafted from.
+    pub round: Option<RoundId>,
 }
 
 /// A call that asks for a grant.
@@ -113,6 +117,9 @@ pub enum NotCovered {
     /// It has covered as many calls as it was given for.
     #[error("the grant is used up")]
     UsedUp,
+    /// It is for another agent's calls.
+    #[error("the grant is for another agent")]
+    OtherAgent,
     /// It is for one other call.
     #[error("the grant is for another call")]
     OtherCall,
@@ -155,6 +162,14 @@ impl GrantScope {
                 Err(PolicyError::new("when", format!("lists 1 to {CONDITIONS_MAX} conditions")))
             }
             _ => Ok(()),
+        }
+    }
+
+    /// The session it is bound to, if it is to one.
+    pub fn session(&self) -> Option<&str> {
+        match self {
+            Self::Session { session, .. } => Some(session),
+            Self::Once { .. } | Self::Rule { .. } => None,
         }
     }
 
@@ -214,20 +229,33 @@ impl Pins {
 impl Grant {
     /// Whether the grant covers a call, now. It says nothing about the policy: [`super::Verdict::with_grants`] does.
     pub fn covers(&self, call: &GrantedCall<'_>, now: UnixMs) -> Result<(), NotCovered> {
+        self.is_usable(now)?;
+        if self.agent.as_ref().is_some_and(|agent| call.started_by != Some(agent)) {
+            return Err(NotCovered::OtherAgent);
+        }
+        self.scope.covers(call)
+    }
+
+    /// Whether it covers anything at all, now.
+    pub fn is_usable(&self, now: UnixMs) -> Result<(), NotCovered> {
         if self.revoked_at.is_some() {
             return Err(NotCovered::Revoked);
         }
         if self.expires_at.is_some_and(|end| end <= now) {
             return Err(NotCovered::Expired);
         }
-        let uses_max = match self.scope {
-            GrantScope::Once { .. } => Some(1),
-            _ => self.uses_max,
-        };
-        if uses_max.is_some_and(|uses_max| self.uses >= uses_max) {
+        if self.uses_limit().is_some_and(|limit| self.uses >= limit) {
             return Err(NotCovered::UsedUp);
         }
-        self.scope.covers(call)
+        Ok(())
+    }
+
+    /// How many calls it covers at most: one where it is for one.
+    pub fn uses_limit(&self) -> Option<u32> {
+        match self.scope {
+            GrantScope::Once { .. } => Some(1),
+            _ => self.uses_max,
+        }
     }
 }
 

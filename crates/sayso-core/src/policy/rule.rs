@@ -11,7 +11,7 @@ use crate::limits::{CONDITIONS_MAX, DEADLINE_MS_MAX, NAME_BYTES_MAX, REASON_BYTE
 use crate::round::Digest;
 
 /// What becomes of a call, from the least restrictive to the most.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
     /// It runs.
@@ -85,7 +85,7 @@ pub struct Rule {
 }
 
 /// What stands in a rule's place where none decides.
-pub(super) const DEFAULT: &str = "default";
+pub const DEFAULT: &str = "default";
 /// What stands in a rule's place where a tool is another than was reviewed.
 pub(super) const DEFINITION: &str = "definition";
 /// Names of rules that are nobody's.

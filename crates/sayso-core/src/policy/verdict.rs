@@ -105,7 +105,7 @@ impl Verdict {
         let needs_second = self.require_second_person;
         let is_changed = self.rules.iter().any(|rule| rule.id == DEFINITION);
         let granted = grants.into_iter().find(|grant| {
-            let is_second = call.started_by.is_some_and(|starter| *starter != grant.granted_by);
+            let is_second = call.started_by.is_some_and(|starter| !starter.is_the_hand_of(&grant.granted_by));
             let knows_it = !is_changed || !matches!(grant.scope, GrantScope::Rule { .. });
             knows_it && (!needs_second || is_second) && grant.covers(call, now).is_ok()
         });

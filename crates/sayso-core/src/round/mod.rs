@@ -5,7 +5,7 @@ mod digest;
 mod transition;
 
 pub use digest::Digest;
-pub use transition::{Claim, Evidence, FailureRequest, Submission};
+pub use transition::{Claim, Evidence, FailureRequest, SECOND_PERSON, Submission};
 
 use crate::error::Error;
 use crate::id::{ExecutionId, RoundId};

@@ -24,6 +24,8 @@ pub struct Submission {
     pub action: Option<Action>,
     /// Whether a pending call is approved by it.
     pub approves: bool,
+    /// Whether one of those calls needs a second person: not by whoever started the execution.
+    pub needs_second_person: bool,
 }
 
 /// What a claimer knows of a delivery that was started and not confirmed.
@@ -62,6 +64,9 @@ pub struct FailureRequest {
 
 /// The round as it becomes; `None` where it stays as it was (a repeat at its target).
 pub type Step = Result<Option<Round>, Error>;
+
+/// What whoever started an execution is told where a second person is required.
+pub const SECOND_PERSON: &str = "a second person approves this: whoever started it may deny it and not approve it";
 
 const ANOTHER_HOLDS: &str = "another worker holds the round";
 const NOT_CONNECTED: &str = "the agent is not connected; nothing was accepted and the round is as it was";

@@ -3,6 +3,8 @@
 
 mod answer;
 mod execution;
+mod gate;
+mod grant;
 mod keyed;
 mod problem;
 mod request;
@@ -14,6 +16,8 @@ mod worker;
 
 pub use answer::{Answer, Collected, Response, ResponseRecord, responses_from_wire, responses_to_wire};
 pub use execution::{Execution, ExecutionOutcome, ExecutionPage, ExecutionResult, StoredEvent};
+pub use gate::{Gated, NewGate, Paused};
+pub use grant::{Cleared, Grant, GrantKind, GrantPage, NewApproval};
 pub use keyed::Keyed;
 pub use problem::{Problem, Winner};
 pub use request::{ChoiceOption, Request, RequestKind};

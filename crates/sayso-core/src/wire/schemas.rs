@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use super::{Keyed, LeaseToken};
-use crate::id::{ExecutionId, RoundId, TokenId};
+use crate::id::{ExecutionId, GrantId, RoundId, TokenId};
 use crate::json::Json;
 use crate::principal::Principal;
 use crate::round::Digest;
@@ -37,6 +37,10 @@ texts! {
     TokenId, "TokenId", {
         "description": "One credential; its secret is never stored.",
         "pattern": "^tok_[0-7][0-9A-HJKMNP-TV-Z]{25}$"
+    };
+    GrantId, "GrantId", {
+        "description": "One grant: somebody's word that covers calls to come.",
+        "pattern": "^grt_[0-7][0-9A-HJKMNP-TV-Z]{25}$"
     };
     UnixMs, "Time", {
         "description": "An RFC 3339 time with its zone; written in UTC with milliseconds.",

@@ -12,8 +12,9 @@ use sayso_core::command::{
 use sayso_core::error::Error;
 use sayso_core::event::NewEvent;
 use sayso_core::execution::{Execution, ExecutionKind};
-use sayso_core::id::{ExecutionId, RoundId, TokenId};
+use sayso_core::id::{ExecutionId, GrantId, RoundId, TokenId};
 use sayso_core::json::Json;
+use sayso_core::policy::Grant;
 use sayso_core::principal::{Channel, Principal};
 use sayso_core::round::{Delivery, Digest, Fence, FenceToken, OperationKind, Round, Status, Submission};
 use sayso_core::time::UnixMs;
@@ -31,6 +32,7 @@ pub struct Memory {
     pub results: BTreeMap<ExecutionId, Json>,
     pub owners: BTreeMap<String, UnixMs>,
     pub tokens: BTreeMap<TokenId, Token>,
+    pub grants: BTreeMap<GrantId, Grant>,
     pub events: Vec<NewEvent>,
 }
 
@@ -70,6 +72,7 @@ impl Memory {
             Write::Owner { owner, expires_at: Some(until) } => drop(self.owners.insert(owner, until)),
             Write::Owner { owner, expires_at: None } => drop(self.owners.remove(&owner)),
             Write::Token(token) => drop(self.tokens.insert(token.id, *token)),
+            Write::Grant(grant) => drop(self.grants.insert(grant.id, *grant)),
             Write::Event(event) => self.events.push(event),
         }
     }
@@ -116,6 +119,9 @@ impl View for Memory {
     }
     fn token(&self, id: TokenId) -> Result<Option<Token>, Infallible> {
         Ok(self.tokens.get(&id).cloned())
+    }
+    fn grant(&self, id: GrantId) -> Result<Option<Grant>, Infallible> {
+        Ok(self.grants.get(&id).cloned())
     }
     fn sessions(&self, principal: &Principal) -> Result<Vec<Token>, Infallible> {
         let is_its =
@@ -179,6 +185,7 @@ pub fn submission(key: &str, hash: u8, principal: &Principal) -> Submission {
         digest: None,
         action: None,
         approves: false,
+        needs_second_person: false,
     }
 }
 

@@ -26,6 +26,8 @@ pub fn grant(scope: GrantScope) -> Grant {
         uses_max: None,
         uses: 0,
         revoked_at: None,
+        agent: None,
+        round: None,
     }
 }
 

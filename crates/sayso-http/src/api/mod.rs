@@ -3,6 +3,8 @@
 mod answers;
 mod deliveries;
 mod executions;
+mod gate;
+mod grants;
 pub(crate) mod health;
 mod rounds;
 mod tokens;
@@ -23,6 +25,8 @@ pub(crate) fn routes() -> Routes {
         .merge(deliveries::routes())
         .merge(workers::routes())
         .merge(executions::routes())
+        .merge(gate::routes())
+        .merge(grants::routes())
         .merge(tokens::routes())
         .merge(health::routes())
 }

@@ -144,6 +144,7 @@ fn path_schema(operation: &Operation, name: &str, generator: &mut SchemaGenerato
     match name {
         "id" if is_under("rounds/") => operation::of::<sayso::RoundId>(generator),
         "id" if is_under("executions/") => operation::of::<sayso::ExecutionId>(generator),
+        "id" if is_under("grants/") => operation::of::<sayso::GrantId>(generator),
         "id" if is_under("tokens/") => operation::of::<sayso::TokenId>(generator),
         _ => operation::of::<String>(generator),
     }
@@ -192,7 +193,7 @@ fn problems(operation: &Operation) -> BTreeMap<u16, String> {
     if operation.path.contains("{id}") {
         codes.extend([ErrorCode::NotFound, ErrorCode::ManagedInputInvalid]);
     }
-    if operation.path.contains("{owner}") {
+    if operation.path.contains("{owner}") || operation.path.contains("{session}") {
         codes.push(ErrorCode::ManagedInputInvalid);
     }
     if operation.takes.is_some() {

@@ -1,14 +1,14 @@
 //! The table of operations. A test compares it with what is served, in both directions.
 
 use sayso::wire::{
-    Answer, Collected, Execution, ExecutionPage, ExecutionResult, ExpectedToken, Holding, Leased, NewClaim,
-    NewExecution, NewFailure, NewRound, NewToken, Renewed, ResponseRecord, Round, RoundPage, Settled, Settlement,
-    Token, TokenPage, Withdrawal, Worker,
+    Answer, Cleared, Collected, Execution, ExecutionPage, ExecutionResult, ExpectedToken, Gated, Grant, GrantPage,
+    Holding, Leased, NewApproval, NewClaim, NewExecution, NewFailure, NewGate, NewRound, NewToken, Renewed,
+    ResponseRecord, Round, RoundPage, Settled, Settlement, Token, TokenPage, Withdrawal, Worker,
 };
-use sayso::{ExecutionId, RoundId, Status};
+use sayso::{ExecutionId, GrantId, RoundId, Status};
 use sayso_core::error::ErrorCode::{
     ElicitationRoundLimit as RoundLimit, ManagedInputConflict as Conflict, ManagedInputRecoveryUnavailable as Recovery,
-    ManagedInputStale as Stale, ManagedInputState as State, OperationTimeout as Timeout,
+    ManagedInputStale as Stale, ManagedInputState as State, NotFound, OperationTimeout as Timeout,
 };
 use sayso_core::limits::PAGE_ROWS_MAX;
 use schemars::{Schema, SchemaGenerator, json_schema};
@@ -23,6 +23,7 @@ const fn parameter(name: &'static str, about: &'static str, shape: super::operat
 const WAIT: Parameter = parameter("wait", "How long to wait, such as `45s` or `1500ms`; at most 50 s.", wait_time);
 const LIMIT: Parameter = parameter("limit", "Rows of the page, from 1 to 200.", rows);
 const ROUND_CURSOR: Parameter = parameter("cursor", "`next_cursor` of the page before.", of::<RoundId>);
+const GRANT_CURSOR: Parameter = parameter("cursor", "`next_cursor` of the page before.", of::<GrantId>);
 const EXECUTION_CURSOR: Parameter = parameter("cursor", "`next_cursor` of the page before.", of::<ExecutionId>);
 
 fn wait_time(_: &mut SchemaGenerator) -> Schema {
@@ -159,6 +160,32 @@ pub(super) const OPERATIONS: &[Operation] = &[
          number of the last event, then every event after the cursor, each `data` a StoredEvent.")
         .last_event_id()
         .gives(200, Body::Text("text/event-stream")),
+    Operation::post("/v1/gate", "gate", Who::Agent, "May this call run? Judged by the policy and by what was granted; \
+         where that asks, a person is asked. The same call sent again takes the answer given meanwhile, once. With \
+         `wait`, once a person has answered or the wait is over. That nobody decided is a problem and never `deny`.")
+        .query(&[WAIT])
+        .takes(of::<NewGate>)
+        .gives(200, Body::Json(of::<Gated>))
+        .problems(&[Conflict, State, Timeout]),
+    Operation::get("/v1/sessions/{session}/approvals", "list_session_approvals", Who::Person, "One page of the grants \
+         that are bound to a session, newest first; ended ones are among them.")
+        .query(&[GRANT_CURSOR, LIMIT])
+        .gives(200, Body::Json(of::<GrantPage>)),
+    Operation::post("/v1/sessions/{session}/approvals", "approve_for_session", Who::Person, "Lets calls of a tool \
+         through in a session, where rules ask.")
+        .takes(of::<NewApproval>)
+        .gives(201, Body::Json(of::<Grant>))
+        .problems(&[NotFound]),
+    Operation::delete("/v1/sessions/{session}/approvals", "clear_session_approvals", Who::Person, "Takes back every \
+         grant that is bound to a session.")
+        .gives(200, Body::Json(of::<Cleared>)),
+    Operation::get("/v1/grants", "list_grants", Who::Person, "One page of grants, newest first; ended ones are among \
+         them.")
+        .query(&[GRANT_CURSOR, LIMIT])
+        .gives(200, Body::Json(of::<GrantPage>)),
+    Operation::get("/v1/grants/{id}", "show_grant", Who::Person, "A grant.").gives(200, Body::Json(of::<Grant>)),
+    Operation::delete("/v1/grants/{id}", "revoke_grant", Who::Person, "Takes a grant back, from now on and for good.")
+        .gives(200, Body::Json(of::<Grant>)),
     Operation::get("/v1/tokens", "list_tokens", Who::Admin, "The credentials of the API, newest first.")
         .gives(200, Body::Json(of::<TokenPage>)),
     Operation::post("/v1/tokens", "add_token", Who::Admin, "Makes a credential. Its secret is in this answer and in \

@@ -23,7 +23,7 @@ impl Documented {
     ) -> Reply {
         let operation = &self.document["paths"][template][method.as_str().to_ascii_lowercase()];
         assert!(operation.is_object(), "{method} {template}");
-        let path = template.replace("{id}", id).replace("{owner}", id);
+        let path = template.replace("{id}", id).replace("{owner}", id).replace("{session}", id);
         let mut request = call(method.clone(), &format!("{path}{query}")).bearer(token).key("documented");
         if let Some(body) = body {
             self.check(&operation["requestBody"]["content"]["application/json"]["schema"], &body, template);
@@ -112,6 +112,19 @@ async fn every_body_of_a_flow_fits_its_schema() {
     let other = it.served.other_agent.clone();
     it.send(Method::POST, &verb("collect"), second, "?wait=1ms", &other, None).await.problem(408, "operation_timeout");
     it.send(Method::GET, one, &id.replace("rnd_0", "rnd_1"), "", &agent, None).await.problem(404, "not_found");
+    let call =
+        json!({"session_id": "s", "tool": "shop:book", "arguments": {"n": 1}, "annotations": {"readOnlyHint": true}});
+    it.send(Method::POST, "/v1/gate", "", "?wait=1ms", &other, Some(call.clone())).await.ok();
+    let approvals = "/v1/sessions/{session}/approvals";
+    let new = json!({"tool": "shop:book", "annotations": {"readOnlyHint": true}, "expires_in_seconds": 60});
+    let grant = it.send(Method::POST, approvals, "s", "", &person, Some(new)).await.json();
+    assert_eq!(it.send(Method::POST, "/v1/gate", "", "", &other, Some(call)).await.json()["verdict"], "allow");
+    let grant = grant["grant_id"].as_str().unwrap();
+    it.send(Method::GET, "/v1/grants/{id}", grant, "", &person, None).await.ok();
+    it.send(Method::DELETE, "/v1/grants/{id}", grant, "", &person, None).await.ok();
+    it.send(Method::GET, "/v1/grants", "", "?limit=1", &person, None).await.ok();
+    it.send(Method::GET, approvals, "s", "", &person, None).await.ok();
+    it.send(Method::DELETE, approvals, "s", "", &person, None).await.ok();
     it.send(Method::GET, "/v1/tokens", "", "", &person, None).await.problem(403, "forbidden");
     for health in ["/healthz", "/readyz"] {
         it.send(Method::GET, health, "", "", &person, None).await;

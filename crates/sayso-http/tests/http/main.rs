@@ -5,6 +5,7 @@ mod access;
 mod answering;
 mod api;
 mod documented;
+mod gate;
 mod guard;
 mod inbox;
 mod login;

@@ -68,6 +68,7 @@ pub(super) fn submission(key: &str, hash: u8) -> Submission {
         digest: None,
         action: None,
         approves: false,
+        needs_second_person: false,
     }
 }
 

@@ -19,6 +19,7 @@ mod credentials;
 mod delivering;
 mod executions;
 mod failing;
+mod grants;
 mod reading;
 mod submitting;
 mod units;
@@ -108,6 +109,15 @@ macro_rules! conformance {
             a_token_is_found_by_its_hash_until_it_is_revoked
             revoking_a_credential_ends_the_sessions_that_began_with_it
             a_login_link_becomes_one_session
+        }
+        grants {
+            a_grant_is_kept_as_it_was_given
+            only_a_person_grants_and_only_what_can_be_read
+            whoever_started_a_call_does_not_grant_it_where_a_second_person_is_needed
+            a_use_is_counted_and_recorded_until_none_is_left
+            a_revoked_grant_covers_nothing_and_is_still_listed
+            of_many_uses_at_once_a_grant_for_one_call_covers_one
+            grants_are_listed_by_session_newest_first_and_paged
         }
         units {
             a_unit_is_stored_whole_or_not_at_all

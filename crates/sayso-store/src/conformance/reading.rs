@@ -17,6 +17,7 @@ const ALL: RoundFilter = RoundFilter {
     execution: None,
     asked_by: None,
     unfinished_late: None,
+    unfinished_gated: None,
     before: None,
     limit: 100,
 };

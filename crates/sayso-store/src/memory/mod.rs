@@ -12,12 +12,13 @@ use sayso_core::command::{Command, Reply, Token, Write, apply};
 use sayso_core::error::Error;
 use sayso_core::event::Event;
 use sayso_core::execution::Execution;
-use sayso_core::id::{ExecutionId, RoundId};
+use sayso_core::id::{ExecutionId, GrantId, RoundId};
 use sayso_core::json::Json;
+use sayso_core::policy::Grant;
 use sayso_core::time::UnixMs;
 
 use crate::clock::Clock;
-use crate::{Abandoned, ExecutionFilter, Hints, Observing, RoundFilter, Store, StoredAnswer, StoredRound};
+use crate::{Abandoned, ExecutionFilter, GrantFilter, Hints, Observing, RoundFilter, Store, StoredAnswer, StoredRound};
 
 use tables::Tables;
 
@@ -182,6 +183,12 @@ impl Store for MemoryStore {
     }
     async fn tokens(&self) -> Result<Vec<Token>, Error> {
         Ok(self.tables().api_tokens())
+    }
+    async fn grant(&self, id: GrantId) -> Result<Option<Grant>, Error> {
+        Ok(self.tables().grants.get(&id).cloned())
+    }
+    async fn grants(&self, filter: GrantFilter) -> Result<Vec<Grant>, Error> {
+        Ok(self.tables().listed_grants(&filter))
     }
     async fn overdue(&self, now: UnixMs, limit: usize) -> Result<Vec<RoundId>, Error> {
         Ok(self.tables().overdue(now, limit))

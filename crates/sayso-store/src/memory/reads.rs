@@ -5,11 +5,12 @@ use sayso_core::event::Event;
 use sayso_core::execution::Execution;
 use sayso_core::id::{ExecutionId, RoundId};
 use sayso_core::json::Json;
+use sayso_core::policy::Grant;
 use sayso_core::round::{Delivery, Failure, Round, Status};
 use sayso_core::time::UnixMs;
 
 use super::tables::Tables;
-use crate::{Abandoned, ExecutionFilter, RoundFilter, StoredAnswer, StoredRound};
+use crate::{Abandoned, ExecutionFilter, GrantFilter, GrantsOf, RoundFilter, StoredAnswer, StoredRound};
 
 fn matches(round: &Round, filter: &RoundFilter) -> bool {
     filter.status.is_none_or(|status| round.status == status)
@@ -20,7 +21,22 @@ fn matches(round: &Round, filter: &RoundFilter) -> bool {
             .unfinished_late
             .as_ref()
             .is_none_or(|prefix| !round.status.is_finished() && round.logical_operation_id.starts_with(prefix.as_str()))
+        && filter
+            .unfinished_gated
+            .as_ref()
+            .is_none_or(|prefix| !round.status.is_finished() && round.logical_operation_id.starts_with(prefix.as_str()))
         && filter.before.is_none_or(|before| round.id < before)
+}
+
+fn is_of(grant: &Grant, filter: &GrantFilter) -> bool {
+    let is_theirs = match &filter.of {
+        GrantsOf::All => true,
+        GrantsOf::Session(session) => grant.scope.session() == Some(session),
+        GrantsOf::CallsIn(session) => grant.scope.session().is_none_or(|bound| bound == session),
+    };
+    is_theirs
+        && filter.usable_at.is_none_or(|at| grant.is_usable(at).is_ok())
+        && filter.before.is_none_or(|before| grant.id < before)
 }
 
 impl Tables {
@@ -89,6 +105,11 @@ impl Tables {
 
     pub(super) fn api_tokens(&self) -> Vec<Token> {
         self.tokens.values().rev().filter(|token| token.use_ == TokenUse::Api).cloned().collect()
+    }
+
+    pub(super) fn listed_grants(&self, filter: &GrantFilter) -> Vec<Grant> {
+        let found = self.grants.values().rev().filter(|grant| is_of(grant, filter));
+        found.take(filter.limit).cloned().collect()
     }
 
     /// Pending rounds by their deadlines, earliest first.

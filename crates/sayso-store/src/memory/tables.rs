@@ -8,8 +8,9 @@ use sayso_core::command::{Creation, DeliveryContent, Operation, Token, TokenUse,
 use sayso_core::error::Error;
 use sayso_core::event::Event;
 use sayso_core::execution::Execution;
-use sayso_core::id::{ExecutionId, RoundId, TokenId};
+use sayso_core::id::{ExecutionId, GrantId, RoundId, TokenId};
 use sayso_core::json::Json;
+use sayso_core::policy::Grant;
 use sayso_core::principal::Principal;
 use sayso_core::round::Round;
 use sayso_core::time::UnixMs;
@@ -36,6 +37,7 @@ pub(super) struct Tables {
     pub(super) results: BTreeMap<ExecutionId, Json>,
     pub(super) owners: BTreeMap<String, UnixMs>,
     pub(super) tokens: BTreeMap<TokenId, Token>,
+    pub(super) grants: BTreeMap<GrantId, Grant>,
     pub(super) events: Vec<Event>,
 }
 
@@ -81,6 +83,7 @@ impl Tables {
             Write::Owner { owner, expires_at: Some(until) } => drop(self.owners.insert(owner, until)),
             Write::Owner { owner, expires_at: None } => drop(self.owners.remove(&owner)),
             Write::Token(token) => drop(self.tokens.insert(token.id, *token)),
+            Write::Grant(grant) => drop(self.grants.insert(grant.id, *grant)),
             Write::Event(event) => {
                 let previous = self.events.last().map_or([0; 32], |last| last.hash);
                 self.events.push(Event::chained(event, self.last_event().saturating_add(1), previous));
@@ -125,6 +128,9 @@ impl View for Tables {
     }
     fn token(&self, id: TokenId) -> Result<Option<Token>, Infallible> {
         Ok(self.tokens.get(&id).cloned())
+    }
+    fn grant(&self, id: GrantId) -> Result<Option<Grant>, Infallible> {
+        Ok(self.grants.get(&id).cloned())
     }
     fn sessions(&self, principal: &Principal) -> Result<Vec<Token>, Infallible> {
         let is_its =

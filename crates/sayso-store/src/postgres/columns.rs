@@ -7,11 +7,13 @@ use sayso_core::event::NewEvent;
 use sayso_core::execution::{Execution, Outcome};
 use sayso_core::id::{ExecutionId, RoundId};
 use sayso_core::json::Json;
+use sayso_core::policy::Grant;
 use sayso_core::round::{Failure, Round};
 use tokio_postgres::types::ToSql;
 
 use super::memory::Requests;
 use super::value::{Corrupt, Key, Private};
+use crate::pending::grant_scope_text;
 
 /// One column of an array of rows.
 pub(super) type Column<'a> = Box<dyn ToSql + Sync + Send + 'a>;
@@ -138,6 +140,33 @@ pub(super) fn of_token_states<'a>(changes: &[Change<'a, Token>]) -> Vec<Column<'
         column(changes, |(row, _): Change<'a, Token>| Key(row.id.to_bytes())),
         column(changes, |(row, _): Change<'a, Token>| row.created_at.0),
         column(changes, |(row, _): Change<'a, Token>| row.revoked_at.map(|at| at.0)),
+    ]
+}
+
+pub(super) fn of_grants<'a>(rows: &[&'a Grant]) -> Result<Vec<Column<'a>>, Corrupt> {
+    let scopes: Vec<String> =
+        rows.iter().map(|row| grant_scope_text(&row.scope).ok_or(Corrupt("grant"))).collect::<Result<_, _>>()?;
+    Ok(vec![
+        column(rows, |row| Key(row.id.to_bytes())),
+        Box::new(scopes),
+        column(rows, |row| row.scope.session()),
+        column(rows, |row| row.agent.as_ref().map(ToString::to_string)),
+        column(rows, |row| row.round.map(|id| Key(id.to_bytes()))),
+        column(rows, |row| row.granted_by.to_string()),
+        column(rows, |row| row.granted_at.0),
+        column(rows, |row| row.expires_at.map(|at| at.0)),
+        column(rows, |row| row.uses_max.map(i64::from)),
+        column(rows, |row| i64::from(row.uses)),
+        column(rows, |row| row.revoked_at.map(|at| at.0)),
+    ])
+}
+
+pub(super) fn of_grant_states<'a>(changes: &[Change<'a, Grant>]) -> Vec<Column<'a>> {
+    vec![
+        column(changes, |(row, _): Change<'a, Grant>| Key(row.id.to_bytes())),
+        column(changes, |(_, before): Change<'a, Grant>| i64::from(before.uses)),
+        column(changes, |(row, _): Change<'a, Grant>| i64::from(row.uses)),
+        column(changes, |(row, _): Change<'a, Grant>| row.revoked_at.map(|at| at.0)),
     ]
 }
 

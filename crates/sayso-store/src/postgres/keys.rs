@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use sayso_core::command::{Command, RoundExecution};
-use sayso_core::id::{ExecutionId, RoundId, TokenId};
+use sayso_core::id::{ExecutionId, GrantId, RoundId, TokenId};
 
 /// One thing that is looked up.
 #[derive(Debug, Clone)]
@@ -18,6 +18,7 @@ pub(super) enum Key {
     Content(RoundId),
     TokenByHash([u8; 32]),
     Token(TokenId),
+    Grant(GrantId),
     Sessions(String),
 }
 
@@ -42,6 +43,7 @@ pub(super) struct Keys {
     /// By principal and key.
     pub(super) creations: BTreeSet<(String, String)>,
     pub(super) tokens: BTreeSet<TokenId>,
+    pub(super) grants: BTreeSet<GrantId>,
     pub(super) token_hashes: BTreeSet<[u8; 32]>,
     /// Principals of which every session and one-time link is read.
     pub(super) sessions: BTreeSet<String>,
@@ -77,6 +79,7 @@ impl Keys {
             Key::Content(id) => drop(self.contents.insert(id)),
             Key::TokenByHash(hash) => drop(self.token_hashes.insert(hash)),
             Key::Token(id) => drop(self.tokens.insert(id)),
+            Key::Grant(id) => drop(self.grants.insert(id)),
             Key::Sessions(principal) => drop(self.sessions.insert(principal)),
         }
     }
@@ -136,6 +139,11 @@ impl Keys {
                 self.executions.insert(*execution);
                 self.unfinished.insert(*execution);
             }
+            Command::AddGrant { grant, not_by_starter_of, .. } => {
+                self.grants.insert(grant.id);
+                self.executions.extend(not_by_starter_of);
+            }
+            Command::UseGrant { grant, .. } | Command::RevokeGrant { grant, .. } => drop(self.grants.insert(*grant)),
             Command::RevokeToken { token, .. } => drop(self.tokens.insert(*token)),
             Command::UseLogin { login_hash, .. } => drop(self.token_hashes.insert(*login_hash)),
             Command::RenewOwner { .. } | Command::ReleaseOwner { .. } | Command::AddToken { .. } => {}

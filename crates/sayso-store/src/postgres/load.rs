@@ -4,7 +4,7 @@
 use std::sync::{Arc, LazyLock};
 
 use sayso_core::command::Operation;
-use sayso_core::id::{ExecutionId, RoundId, TokenId};
+use sayso_core::id::{ExecutionId, GrantId, RoundId, TokenId};
 use sayso_core::round::OperationKind;
 use sayso_core::time::UnixMs;
 use tokio_postgres::{Row, Statement};
@@ -68,6 +68,10 @@ static TOKENS: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
+static GRANTS: LazyLock<String> = LazyLock::new(|| {
+    format!("SELECT {} FROM grants WHERE id = ANY ($1::uuid[]) ORDER BY id FOR UPDATE", rows::GRANT_COLUMNS)
+});
+
 /// Asked twice: the first waits for whoever makes a session of a link just now, and the second sees that session.
 static SESSIONS: LazyLock<String> = LazyLock::new(|| {
     format!(
@@ -97,6 +101,7 @@ pub(super) async fn load(db: &mut Connection, keys: &Keys, loaded: &mut Rows, be
         operations,
         creations,
         tokens,
+        grants,
         sessions_waited_for,
         sessions,
         moment,
@@ -111,6 +116,7 @@ pub(super) async fn load(db: &mut Connection, keys: &Keys, loaded: &mut Rows, be
         ask(client, of.operations, [&by.operations.0, &by.operations.1]),
         ask(client, of.creations, [&by.creations.0, &by.creations.1]),
         ask(client, of.tokens, [&by.tokens, &by.token_hashes]),
+        ask(client, of.grants, [&by.grants]),
         ask(client, of.sessions.clone(), [&by.sessions]),
         ask(client, of.sessions, [&by.sessions]),
         ask(client, Some(of.moment), []),
@@ -123,6 +129,7 @@ pub(super) async fn load(db: &mut Connection, keys: &Keys, loaded: &mut Rows, be
     note_operations(keys, loaded, &operations?)?;
     note_creations(keys, loaded, &creations?)?;
     note_tokens(keys, loaded, &tokens?)?;
+    note_grants(keys, loaded, &grants?)?;
     drop(sessions_waited_for?);
     note_sessions(keys, loaded, &sessions?)?;
     let moment = moment?.into_iter().next().ok_or(Corrupt("schema"))?;
@@ -143,6 +150,7 @@ struct Statements {
     operations: Option<Statement>,
     creations: Option<Statement>,
     tokens: Option<Statement>,
+    grants: Option<Statement>,
     sessions: Option<Statement>,
     moment: Statement,
 }
@@ -161,6 +169,7 @@ impl Statements {
             operations: db.statement_if(!keys.operations.is_empty(), OPERATIONS).await?,
             creations: db.statement_if(!keys.creations.is_empty(), CREATIONS).await?,
             tokens: db.statement_if(needs_tokens, &TOKENS).await?,
+            grants: db.statement_if(!keys.grants.is_empty(), &GRANTS).await?,
             sessions: db.statement_if(!keys.sessions.is_empty(), &SESSIONS).await?,
             moment: db.statement(MOMENT).await?,
         })
@@ -179,6 +188,7 @@ struct Arrays<'a> {
     operations: (Vec<Key>, Vec<&'a str>),
     creations: (Vec<&'a str>, Vec<&'a str>),
     tokens: Vec<Key>,
+    grants: Vec<Key>,
     token_hashes: Vec<&'a [u8]>,
     sessions: Vec<&'a str>,
 }
@@ -199,6 +209,7 @@ impl<'a> Arrays<'a> {
             operations: keys.operations.iter().map(|(id, name)| (Key(id.to_bytes()), name.as_str())).unzip(),
             creations: keys.creations.iter().map(|(principal, key)| (principal.as_str(), key.as_str())).unzip(),
             tokens: keys.tokens.iter().map(|id| Key(id.to_bytes())).collect(),
+            grants: keys.grants.iter().map(|id| Key(id.to_bytes())).collect(),
             token_hashes: keys.token_hashes.iter().map(<[u8; 32]>::as_slice).collect(),
             sessions: keys.sessions.iter().map(String::as_str).collect(),
         }
@@ -309,6 +320,17 @@ fn note_tokens(keys: &Keys, loaded: &mut Rows, found: &[Row]) -> Result<(), Corr
         let id = columns.id(0, TokenId::from_bytes)?;
         loaded.tokens.insert(id, rows::read_token(row).map(Some));
         loaded.tokens_by_hash.insert(columns.hash(3)?, Some(id));
+    }
+    Ok(())
+}
+
+fn note_grants(keys: &Keys, loaded: &mut Rows, found: &[Row]) -> Result<(), Corrupt> {
+    for id in &keys.grants {
+        loaded.grants.entry(*id).or_insert(Ok(None));
+    }
+    for row in found {
+        let id = Columns::of(row, "grant").id(0, GrantId::from_bytes)?;
+        loaded.grants.insert(id, rows::read_grant(row).map(Some));
     }
     Ok(())
 }

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use sayso_core::command::{Creation, DeliveryContent, Operation, Token, TokenUse, View, Write};
 use sayso_core::event::NewEvent;
 use sayso_core::execution::Execution;
-use sayso_core::id::{ExecutionId, RoundId, TokenId};
+use sayso_core::id::{ExecutionId, GrantId, RoundId, TokenId};
 use sayso_core::json::Json;
+use sayso_core::policy::Grant;
 use sayso_core::principal::Principal;
 use sayso_core::round::Round;
 use sayso_core::time::UnixMs;
@@ -30,6 +31,7 @@ pub(super) struct Rows {
     pub(super) operations: HashMap<(ExecutionId, String), Found<Operation>>,
     pub(super) creations: HashMap<(String, String), Found<Created>>,
     pub(super) tokens: HashMap<TokenId, Found<Token>>,
+    pub(super) grants: HashMap<GrantId, Found<Grant>>,
     pub(super) tokens_by_hash: HashMap<[u8; 32], Option<TokenId>>,
     /// By principal, every unrevoked session and one-time link.
     pub(super) sessions: HashMap<String, BTreeSet<TokenId>>,
@@ -75,6 +77,7 @@ impl Changes {
             && rows.executions.is_empty()
             && rows.owners.is_empty()
             && rows.tokens.is_empty()
+            && rows.grants.is_empty()
             && once.results.is_empty()
             && once.events.is_empty()
     }
@@ -112,6 +115,7 @@ impl Changes {
                 rows.tokens_by_hash.insert(token.hash, Some(token.id));
                 rows.tokens.insert(token.id, Ok(Some(*token)));
             }
+            Write::Grant(grant) => drop(rows.grants.insert(grant.id, Ok(Some(*grant)))),
             Write::Event(event) => once.events.push(event),
         }
     }
@@ -127,6 +131,7 @@ impl Changes {
         rows.operations.extend(unit.rows.operations);
         rows.creations.extend(unit.rows.creations);
         rows.tokens.extend(unit.rows.tokens);
+        rows.grants.extend(unit.rows.grants);
         rows.tokens_by_hash.extend(unit.rows.tokens_by_hash);
         for (execution, members) in unit.rows.members {
             rows.members.entry(execution).or_default().extend(members);
@@ -262,6 +267,10 @@ impl View for Layers<'_> {
 
     fn token(&self, id: TokenId) -> Result<Option<Token>, Miss> {
         self.row(|rows| rows.tokens.get(&id), || Key::Token(id))
+    }
+
+    fn grant(&self, id: GrantId) -> Result<Option<Grant>, Miss> {
+        self.row(|rows| rows.grants.get(&id), || Key::Grant(id))
     }
 
     fn sessions(&self, principal: &Principal) -> Result<Vec<Token>, Miss> {

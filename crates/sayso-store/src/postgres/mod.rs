@@ -26,13 +26,14 @@ use sayso_core::command::{Command, Reply, Token};
 use sayso_core::error::Error;
 use sayso_core::event::Event;
 use sayso_core::execution::Execution;
-use sayso_core::id::{ExecutionId, RoundId};
+use sayso_core::id::{ExecutionId, GrantId, RoundId};
 use sayso_core::json::Json;
+use sayso_core::policy::Grant;
 use sayso_core::time::UnixMs;
 use tokio::sync::watch::Sender;
 
 use crate::clock::Clock;
-use crate::{Abandoned, ExecutionFilter, Hints, Observing, RoundFilter, Store, StoredAnswer, StoredRound};
+use crate::{Abandoned, ExecutionFilter, GrantFilter, Hints, Observing, RoundFilter, Store, StoredAnswer, StoredRound};
 
 use connection::{Connection, Pool, Taken};
 use failure::Failure;
@@ -195,6 +196,12 @@ impl Store for PostgresStore {
     }
     async fn tokens(&self) -> Result<Vec<Token>, Error> {
         rows::tokens(&mut self.reading().await?).await.map_err(Failure::unchanged)
+    }
+    async fn grant(&self, id: GrantId) -> Result<Option<Grant>, Error> {
+        rows::grant(&mut self.reading().await?, id).await.map_err(Failure::unchanged)
+    }
+    async fn grants(&self, filter: GrantFilter) -> Result<Vec<Grant>, Error> {
+        rows::grants(&mut self.reading().await?, &filter).await.map_err(Failure::unchanged)
     }
     async fn overdue(&self, now: UnixMs, limit: usize) -> Result<Vec<RoundId>, Error> {
         rows::overdue(&mut self.reading().await?, now, limit).await.map_err(Failure::unchanged)

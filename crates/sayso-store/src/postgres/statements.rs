@@ -40,6 +40,7 @@ const EXECUTION_TYPES: &str =
 const EXECUTION_STATE: &str =
     "owner, pending_inputs, pending_approvals, finished_at, outcome, failure_code, failure_message, collected_at";
 const EXECUTION_STATE_TYPES: &str = "text, bigint, bigint, bigint, text, text, text, bigint";
+const GRANT_TYPES: &str = "uuid, text, text, text, uuid, text, bigint, bigint, bigint, bigint, bigint";
 const TOKEN_TYPES: &str = "uuid, text, text, bytea, bigint, bigint, bigint";
 
 pub(super) static INSERT_ROUNDS: LazyLock<String> =
@@ -53,6 +54,10 @@ pub(super) static UPDATE_EXECUTIONS: LazyLock<String> =
 pub(super) static INSERT_TOKENS: LazyLock<String> =
     LazyLock::new(|| insert("tokens", rows::TOKEN_COLUMNS, TOKEN_TYPES));
 pub(super) static UPDATE_TOKENS: LazyLock<String> = LazyLock::new(|| update("tokens", "revoked_at", "bigint", ""));
+pub(super) static INSERT_GRANTS: LazyLock<String> =
+    LazyLock::new(|| insert("grants", rows::GRANT_COLUMNS, GRANT_TYPES));
+pub(super) static UPDATE_GRANTS: LazyLock<String> =
+    LazyLock::new(|| update("grants", "uses, revoked_at", "bigint, bigint", " AND t.uses = n.was"));
 pub(super) static INSERT_REQUESTS: LazyLock<String> =
     LazyLock::new(|| insert("round_requests", "round_id, requests, calls, suggestion_of", "uuid, text, text, uuid"));
 pub(super) static INSERT_STATES: LazyLock<String> =

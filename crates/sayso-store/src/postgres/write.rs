@@ -50,6 +50,13 @@ pub(super) fn steps<'a>(changes: &'a Changes, loaded: &'a Rows) -> Result<Vec<St
     if !changed.is_empty() {
         push(&sql::UPDATE_TOKENS, columns::of_token_states(&changed));
     }
+    let (new, changed) = split(&rows.grants, &loaded.grants)?;
+    if !new.is_empty() {
+        push(&sql::INSERT_GRANTS, columns::of_grants(&new)?);
+    }
+    if !changed.is_empty() {
+        push(&sql::UPDATE_GRANTS, columns::of_grant_states(&changed));
+    }
     push_once(once, &mut push)?;
     let mut leases: Vec<(&str, Option<UnixMs>)> = rows.owners.iter().map(|(owner, at)| (owner.as_str(), *at)).collect();
     leases.sort_unstable();

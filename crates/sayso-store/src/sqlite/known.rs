@@ -113,6 +113,7 @@ impl Known {
             | Write::Creation { .. }
             | Write::Result { .. }
             | Write::Token(_)
+            | Write::Grant(_)
             | Write::Event(_) => {}
         }
     }

@@ -20,13 +20,14 @@ use sayso_core::command::{Command, Reply, Token};
 use sayso_core::error::Error;
 use sayso_core::event::Event;
 use sayso_core::execution::Execution;
-use sayso_core::id::{ExecutionId, RoundId};
+use sayso_core::id::{ExecutionId, GrantId, RoundId};
 use sayso_core::json::Json;
+use sayso_core::policy::Grant;
 use sayso_core::round::Round;
 use sayso_core::time::UnixMs;
 
 use crate::clock::{Clock, SystemClock};
-use crate::{Abandoned, ExecutionFilter, Hints, Observing, RoundFilter, Store, StoredAnswer, StoredRound};
+use crate::{Abandoned, ExecutionFilter, GrantFilter, Hints, Observing, RoundFilter, Store, StoredAnswer, StoredRound};
 
 use reader::Readers;
 use writer::Writer;
@@ -126,6 +127,12 @@ impl Store for SqliteStore {
     }
     async fn tokens(&self) -> Result<Vec<Token>, Error> {
         self.readers.read(rows::tokens).await
+    }
+    async fn grant(&self, id: GrantId) -> Result<Option<Grant>, Error> {
+        self.readers.read(move |db| rows::grant(db, id)).await
+    }
+    async fn grants(&self, filter: GrantFilter) -> Result<Vec<Grant>, Error> {
+        self.readers.read(move |db| rows::grants(db, &filter)).await
     }
     async fn overdue(&self, now: UnixMs, limit: usize) -> Result<Vec<RoundId>, Error> {
         self.readers.read(move |db| rows::overdue(db, now, limit)).await

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use sayso_core::command::{DeliveryContent, Operation, Token, View};
 use sayso_core::execution::Execution;
-use sayso_core::id::{ExecutionId, RoundId, TokenId};
+use sayso_core::id::{ExecutionId, GrantId, RoundId, TokenId};
+use sayso_core::policy::Grant;
 use sayso_core::principal::Principal;
 use sayso_core::round::Round;
 use sayso_core::time::UnixMs;
@@ -74,6 +75,9 @@ impl View for SqliteView<'_, '_> {
     }
     fn token(&self, id: TokenId) -> Result<Option<Token>, ReadError> {
         rows::token(self.statements.db, id)
+    }
+    fn grant(&self, id: GrantId) -> Result<Option<Grant>, ReadError> {
+        rows::grant(self.statements.db, id)
     }
     fn sessions(&self, principal: &Principal) -> Result<Vec<Token>, ReadError> {
         rows::sessions(self.statements.db, principal)

@@ -7,6 +7,7 @@ use sayso_core::command::{Token, Write};
 use sayso_core::event::{Event, NewEvent};
 use sayso_core::execution::{Execution, Outcome};
 use sayso_core::id::RoundId;
+use sayso_core::policy::Grant;
 use sayso_core::round::{Failure, Round};
 
 use super::change::Waiting;
@@ -14,6 +15,7 @@ use super::known::Known;
 use super::reader::ReadError;
 use super::rows;
 use super::statements::{Sql, Statements, upsert};
+use crate::pending::grant_scope_text;
 
 /// The end of the event chain, within one transaction.
 pub(super) struct Chain {
@@ -125,6 +127,7 @@ impl Chain {
                 db.prepare_cached("DELETE FROM owners WHERE owner = ?1")?.execute(params![owner])?;
             }
             Write::Token(token) => put_token(db, token)?,
+            Write::Grant(grant) => put_grant(db, grant)?,
             Write::Event(event) => self.append(event.clone()),
         }
         Ok(())
@@ -253,6 +256,25 @@ fn put_token(db: &Connection, token: &Token) -> rusqlite::Result<()> {
         token.created_at.0,
         token.expires_at.map(|at| at.0),
         token.revoked_at.map(|at| at.0),
+    ])?;
+    Ok(())
+}
+
+fn put_grant(db: &Connection, grant: &Grant) -> Result<(), ReadError> {
+    static STATEMENT: LazyLock<String> = LazyLock::new(|| upsert("grants", "id", rows::GRANT_COLUMNS));
+    let scope = grant_scope_text(&grant.scope).ok_or(ReadError::Corrupt("grant"))?;
+    db.prepare_cached(&STATEMENT)?.execute(params![
+        grant.id.to_bytes(),
+        scope,
+        grant.scope.session(),
+        grant.agent.as_ref().map(ToString::to_string),
+        grant.round.map(RoundId::to_bytes),
+        grant.granted_by.to_string(),
+        grant.granted_at.0,
+        grant.expires_at.map(|at| at.0),
+        grant.uses_max,
+        grant.uses,
+        grant.revoked_at.map(|at| at.0),
     ])?;
     Ok(())
 }

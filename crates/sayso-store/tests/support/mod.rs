@@ -83,6 +83,7 @@ pub fn answering(n: u128) -> Command {
             digest: None,
             action: None,
             approves: false,
+            needs_second_person: false,
         }),
         verdicts: Vec::new(),
         submitted: json(r#"{"note":{"action":"accept","content":{"answer":["yes"]}}}"#),

@@ -85,6 +85,11 @@ impl PolicyFiles {
         Self::with_clock(paths, Arc::new(SystemClock))
     }
 
+    /// The policy without rules, of no files.
+    pub fn none() -> Self {
+        Self::open(Vec::<PathBuf>::new())
+    }
+
     /// As [`PolicyFiles::open`], by another clock.
     pub fn with_clock(paths: impl IntoIterator<Item = impl Into<PathBuf>>, clock: Arc<dyn Clock>) -> Self {
         let paths = paths.into_iter().map(Into::into).collect();

@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use sayso::{Error, ExecutionFilter, ExecutionId, Hub, Json, RoundFilter, RoundId, UnixMs};
+use sayso::{Error, ExecutionFilter, ExecutionId, GrantFilter, GrantId, Hub, Json, RoundFilter, RoundId, UnixMs};
 use sayso_core::command::{Command, Reply, Token};
 use sayso_core::event::Event;
 use sayso_core::execution::Execution;
+use sayso_core::policy::Grant;
 use sayso_store::{Abandoned, Hints, Observing, Store, StoredAnswer, StoredRound};
 use tokio::sync::Notify;
 
@@ -171,6 +172,12 @@ impl Store for Faulty {
     }
     async fn tokens(&self) -> Result<Vec<Token>, Error> {
         self.call(self.store.tokens()).await
+    }
+    async fn grant(&self, id: GrantId) -> Result<Option<Grant>, Error> {
+        self.call(self.store.grant(id)).await
+    }
+    async fn grants(&self, filter: GrantFilter) -> Result<Vec<Grant>, Error> {
+        self.call(self.store.grants(filter)).await
     }
     async fn overdue(&self, now: UnixMs, limit: usize) -> Result<Vec<RoundId>, Error> {
         self.call(self.store.overdue(now, limit)).await

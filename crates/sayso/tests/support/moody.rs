@@ -4,10 +4,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use sayso::{Error, ExecutionFilter, ExecutionId, Json, RoundFilter, RoundId, UnixMs};
+use sayso::{Error, ExecutionFilter, ExecutionId, GrantFilter, GrantId, Json, RoundFilter, RoundId, UnixMs};
 use sayso_core::command::{Command, Reply, Token};
 use sayso_core::event::Event;
 use sayso_core::execution::Execution;
+use sayso_core::policy::Grant;
 use sayso_store::{Abandoned, Observing, Store, StoredAnswer, StoredRound};
 
 pub struct Moody {
@@ -108,6 +109,12 @@ impl Store for Moody {
     }
     async fn tokens(&self) -> Result<Vec<Token>, Error> {
         self.reads()?.tokens().await
+    }
+    async fn grant(&self, id: GrantId) -> Result<Option<Grant>, Error> {
+        self.reads()?.grant(id).await
+    }
+    async fn grants(&self, filter: GrantFilter) -> Result<Vec<Grant>, Error> {
+        self.reads()?.grants(filter).await
     }
     async fn overdue(&self, now: UnixMs, limit: usize) -> Result<Vec<RoundId>, Error> {
         self.reads()?.overdue(now, limit).await

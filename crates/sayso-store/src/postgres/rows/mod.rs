@@ -2,6 +2,7 @@
 
 mod events;
 mod executions;
+mod grants;
 mod rounds;
 mod sweep;
 mod tokens;
@@ -10,6 +11,7 @@ pub(super) use events::{EventRow, events_after, last_event, read_new_event, unse
 pub(super) use executions::{
     COLUMNS as EXECUTION_COLUMNS, execution_with_pending, executions, owner, read as read_execution, result,
 };
+pub(super) use grants::{COLUMNS as GRANT_COLUMNS, grant, grants, read as read_grant};
 pub(super) use rounds::{COLUMNS as ROUND_COLUMNS, answer, details, read as read_round, stored_round, stored_rounds};
 pub(super) use sweep::{abandoned, last_wait_ms, next_deadline, overdue};
 pub(super) use tokens::{COLUMNS as TOKEN_COLUMNS, read as read_token, token_by_hash, tokens};

@@ -105,14 +105,16 @@ pub(crate) async fn stored_rounds(
     if let Some(asker) = &filter.asked_by {
         condition("asked_by =", Box::new(asker.to_string()));
     }
-    if let Some(prefix) = &filter.unfinished_late {
-        // The bounds of the partial index are spelled out, so that it is used.
-        condition(
-            "operation COLLATE \"C\" >= 'late:' AND operation COLLATE \"C\" < 'late;' AND finished_at IS NULL
-                AND operation COLLATE \"C\" >=",
-            Box::new(prefix.clone()),
-        );
-        condition("operation COLLATE \"C\" <", Box::new(format!("{prefix}{}", char::MAX)));
+    // The bounds of the partial indexes are spelled out, so that they are used.
+    let late = "operation COLLATE \"C\" >= 'late:' AND operation COLLATE \"C\" < 'late;' AND finished_at IS NULL
+        AND operation COLLATE \"C\" >=";
+    let gated = "operation COLLATE \"C\" >= 'gate:' AND operation COLLATE \"C\" < 'gate;' AND finished_at IS NULL
+        AND operation COLLATE \"C\" >=";
+    for (bounds, prefix) in [(late, &filter.unfinished_late), (gated, &filter.unfinished_gated)] {
+        if let Some(prefix) = prefix {
+            condition(bounds, Box::new(prefix.clone()));
+            condition("operation COLLATE \"C\" <", Box::new(format!("{prefix}{}", char::MAX)));
+        }
     }
     if let Some(before) = filter.before {
         condition("id <", Box::new(Key(before.to_bytes())));

@@ -2,6 +2,7 @@
 
 mod events;
 mod executions;
+mod grants;
 mod rounds;
 mod sweep;
 mod tokens;
@@ -10,6 +11,7 @@ pub(super) use events::{events_after, last_event};
 pub(super) use executions::{
     COLUMNS as EXECUTION_COLUMNS, execution, execution_with_pending, executions, owner, result,
 };
+pub(super) use grants::{COLUMNS as GRANT_COLUMNS, grant, grants};
 pub(super) use rounds::{
     ROUND_COLUMNS, answer, content, creation, details, operation, round, stored_round, stored_rounds, unfinished_rounds,
 };

@@ -182,13 +182,14 @@ pub(crate) fn stored_rounds(db: &Connection, filter: &RoundFilter) -> Result<Vec
     if let Some(asker) = &filter.asked_by {
         condition(" AND asked_by = ?", Box::new(asker.to_string()));
     }
-    if let Some(prefix) = &filter.unfinished_late {
-        // The bounds of the partial index are spelled out, so that it is used.
-        condition(
-            " AND operation >= 'late:' AND operation < 'late;' AND finished_at IS NULL AND operation >= ?",
-            Box::new(prefix.clone()),
-        );
-        condition(" AND operation < ?", Box::new(format!("{prefix}{}", char::MAX)));
+    // The bounds of the partial indexes are spelled out, so that they are used.
+    let late = " AND operation >= 'late:' AND operation < 'late;' AND finished_at IS NULL AND operation >= ?";
+    let gated = " AND operation >= 'gate:' AND operation < 'gate;' AND finished_at IS NULL AND operation >= ?";
+    for (bounds, prefix) in [(late, &filter.unfinished_late), (gated, &filter.unfinished_gated)] {
+        if let Some(prefix) = prefix {
+            condition(bounds, Box::new(prefix.clone()));
+            condition(" AND operation < ?", Box::new(format!("{prefix}{}", char::MAX)));
+        }
     }
     if let Some(before) = filter.before {
         condition(" AND id < ?", Box::new(before.to_bytes()));

@@ -1,0 +1,167 @@
+//! `POST /v1/gate`, session approvals and grants, from outside.
+
+use axum::http::Method;
+use sayso_http::ServeOptions;
+use serde_json::{Value, json};
+
+use crate::served::{Served, call, get, post};
+
+const POLICY: &str = r#"
+[[rule]]
+id = "never"
+deny = ["bank:close"]
+reason = "Accounts stay open."
+[[rule]]
+id = "pay"
+ask = ["bank:*"]
+[[rule]]
+id = "read"
+allow = ["notes:read"]
+"#;
+
+struct Gated {
+    served: Served,
+    _policy: tempfile::TempDir,
+}
+
+impl Gated {
+    async fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("policy.toml");
+        std::fs::write(&file, POLICY).unwrap();
+        let served = Served::with(ServeOptions { policy: vec![file], ..ServeOptions::default() }).await;
+        Self { served, _policy: folder }
+    }
+
+    async fn gate(&self, tool: &str) -> Value {
+        let body = json!({"session_id": "s", "tool": tool, "arguments": {"amount": 12}});
+        post("/v1/gate").bearer(&self.served.agent).json(body).send(&self.served).await.ok()
+    }
+
+    async fn answer(&self, round: &Value, response: Value) {
+        let path = format!("/v1/rounds/{}/responses", round["round_id"].as_str().unwrap());
+        let body = json!({"digest": round["digest"], "responses": {"call": response}});
+        post(&path).bearer(&self.served.person).key("k").json(body).send(&self.served).await.ok();
+    }
+
+    async fn person(&self, method: Method, path: &str, body: Option<Value>) -> crate::served::Reply {
+        let request = call(method, path).bearer(&self.served.person);
+        let request = match body {
+            Some(body) => request.json(body),
+            None => request,
+        };
+        request.send(&self.served).await
+    }
+}
+
+#[tokio::test]
+async fn a_call_is_allowed_denied_or_asked_and_the_answer_is_taken_once() {
+    let it = Gated::new().await;
+    let allowed = it.gate("notes:read").await;
+    assert_eq!((&allowed["verdict"], &allowed["rule"]), (&json!("allow"), &json!("operator read")));
+    assert_eq!(allowed["arguments"], json!({"amount": 12}));
+    let denied = it.gate("bank:close").await;
+    assert_eq!((&denied["verdict"], &denied["reason"]), (&json!("deny"), &json!("Accounts stay open.")));
+
+    let asked = it.gate("bank:transfer").await;
+    assert_eq!((&asked["verdict"], &asked["rule"]), (&json!("ask"), &json!("operator pay")));
+    let (round, paused) = (&asked["round"], &asked["paused"]);
+    assert_eq!((&paused["execution_id"], &paused["args"]), (&round["execution_id"], &json!({"amount": 12})));
+    assert_eq!(paused["tool_path"], "bank:transfer");
+    assert_eq!(it.gate("bank:transfer").await["round"]["round_id"], round["round_id"], "the same question");
+    it.answer(round, json!({"action": "accept"})).await;
+    assert_eq!(it.gate("bank:transfer").await["verdict"], "allow");
+    let next = it.gate("bank:transfer").await;
+    assert_eq!(next["verdict"], "ask");
+    it.answer(&next["round"], json!({"action": "decline", "reason": "no"})).await;
+    let denied = it.gate("bank:transfer").await;
+    assert_eq!((&denied["verdict"], &denied["reason"]), (&json!("deny"), &json!("no")));
+    assert!(denied["message"].as_str().unwrap().contains("A person denied this call: no"));
+}
+
+#[tokio::test]
+async fn a_gate_that_waits_answers_once_a_person_has() {
+    let it = Gated::new().await;
+    let asked = it.gate("bank:transfer").await;
+    let body = json!({"session_id": "s", "tool": "bank:transfer", "arguments": {"amount": 12}});
+    let waiting = tokio::spawn({
+        let served = it.served.clone();
+        async move { post("/v1/gate?wait=45s").bearer(&served.agent).json(body).send(&served).await.ok() }
+    });
+    it.answer(&asked["round"], json!({"action": "accept"})).await;
+    assert_eq!(waiting.await.unwrap()["verdict"], "allow");
+}
+
+#[tokio::test]
+async fn that_nobody_decided_is_a_problem_and_no_denial() {
+    let it = Gated::new().await;
+    let asked = it.gate("bank:transfer").await;
+    it.answer(&asked["round"], json!({"action": "cancel"})).await;
+    let body = json!({"session_id": "s", "tool": "bank:transfer", "arguments": {"amount": 12}});
+    let reply = post("/v1/gate").bearer(&it.served.agent).json(body).send(&it.served).await;
+    let problem = reply.problem(409, "managed_input_state");
+    assert!(problem["detail"].as_str().unwrap().contains("nobody refused"), "{problem}");
+}
+
+#[tokio::test]
+async fn persons_approve_for_a_session_list_and_take_back_and_agents_do_not() {
+    let it = Gated::new().await;
+    let asked = it.gate("bank:transfer").await;
+    let approvals = "/v1/sessions/s/approvals";
+    let drafted = json!({"round_id": asked["round"]["round_id"], "pinned": true, "uses_max": 2});
+    let reply = it.person(Method::POST, approvals, Some(drafted)).await;
+    assert_eq!(reply.status, 201, "{}", reply.text);
+    let grant = reply.json();
+    assert_eq!((&grant["kind"], &grant["arguments"]), (&json!("session"), &json!({"amount": 12})));
+    assert_eq!((&grant["agent"], &grant["granted_by"]), (&json!("agent claude"), &json!("person grace")));
+    let allowed = it.gate("bank:transfer").await;
+    assert_eq!((&allowed["verdict"], &allowed["grant_id"]), (&json!("allow"), &grant["grant_id"]));
+
+    let path = format!("/v1/grants/{}", grant["grant_id"].as_str().unwrap());
+    assert_eq!(it.person(Method::GET, &path, None).await.ok()["uses"], 1);
+    for (method, path) in
+        [(Method::GET, approvals), (Method::DELETE, approvals), (Method::GET, "/v1/grants"), (Method::DELETE, &path)]
+    {
+        call(method, path).bearer(&it.served.agent).send(&it.served).await.problem(403, "forbidden");
+    }
+    let by_agent = post(approvals).bearer(&it.served.agent).json(json!({"tool": "bank:transfer"}));
+    by_agent.send(&it.served).await.problem(403, "forbidden");
+
+    assert!(it.person(Method::DELETE, &path, None).await.ok()["revoked_at"].is_string());
+    assert_eq!(it.gate("bank:transfer").await["verdict"], "ask");
+    let by_name = it.person(Method::POST, approvals, Some(json!({"tool": "bank:transfer"}))).await;
+    assert_eq!(by_name.status, 201, "{}", by_name.text);
+    assert_eq!(it.gate("bank:transfer").await["verdict"], "allow");
+    let listed = it.person(Method::GET, approvals, None).await.ok();
+    assert_eq!(listed["grants"].as_array().unwrap().len(), 2, "ended ones too");
+    assert_eq!(it.person(Method::GET, "/v1/grants?limit=1", None).await.ok()["grants"].as_array().unwrap().len(), 1);
+    assert_eq!(it.person(Method::DELETE, approvals, None).await.ok(), json!({"revoked": 1}));
+    assert_eq!(it.gate("bank:transfer").await["verdict"], "ask");
+    let never = it.person(Method::POST, approvals, Some(json!({"tool": "bank:close"}))).await;
+    assert_eq!(never.status, 201);
+    assert_eq!(it.gate("bank:close").await["verdict"], "deny", "no grant overrides a denial");
+}
+
+#[tokio::test]
+async fn what_does_not_fit_is_named() {
+    let it = Gated::new().await;
+    let approvals = "/v1/sessions/s/approvals";
+    let pointer =
+        |reply: &crate::served::Reply| reply.problem(422, "managed_input_invalid")["fields"][0]["pointer"].clone();
+    assert_eq!(pointer(&it.person(Method::POST, approvals, Some(json!({}))).await), "/tool");
+    assert_eq!(pointer(&it.person(Method::POST, approvals, Some(json!({"tool": "no colon"}))).await), "/tool");
+    let asked = it.gate("bank:transfer").await;
+    let both = json!({"round_id": asked["round"]["round_id"], "tool": "bank:transfer"});
+    assert_eq!(pointer(&it.person(Method::POST, approvals, Some(both)).await), "/round_id");
+    let elsewhere = json!({"round_id": asked["round"]["round_id"]});
+    assert_eq!(pointer(&it.person(Method::POST, "/v1/sessions/t/approvals", Some(elsewhere)).await), "/round_id");
+    let gate = |body: Value| post("/v1/gate").bearer(&it.served.agent).json(body).send(&it.served);
+    let body = json!({"session_id": "", "tool": "a:b", "arguments": {}});
+    assert_eq!(pointer(&gate(body).await), "/session_id");
+    assert_eq!(pointer(&gate(json!({"session_id": "s", "tool": "a:b", "arguments": 1})).await), "/arguments");
+    let by_person = post("/v1/gate").bearer(&it.served.person);
+    let by_person = by_person.json(json!({"session_id": "s", "tool": "a:b", "arguments": {}}));
+    by_person.send(&it.served).await.problem(403, "forbidden");
+    let odd = get("/v1/grants/grt_1").bearer(&it.served.person).send(&it.served).await;
+    assert_eq!(pointer(&odd), "/id");
+}

@@ -1,0 +1,72 @@
+//! Who decides.
+
+use sayso::gate::{CALL_KEY, Call};
+use sayso::{Answer, Channel, Error, ErrorCode, People, Principal, Response, Status};
+
+use crate::support::{ada, agent, code};
+use crate::{Scene, allowed, asked, denied, grace, transfer};
+
+const FOUR_EYES: &str = "[[rule]]\nid = \"pay\"\nask = [\"bank:*\"]\nrequire_second_person = true\n";
+
+#[tokio::test]
+async fn whoever_started_it_may_deny_and_not_approve_where_a_second_person_is_required() {
+    let scene = Scene::with(FOUR_EYES).await;
+    let gate = scene.gates.of(Principal::agent("local:ada"));
+    let round = asked(gate.judge(&transfer("1")).await.unwrap());
+    let approval = || Answer { digest: Some(round.digest), ..Answer::one(CALL_KEY, Response::consent()) };
+    let ada_answers = scene.sayso.people_as(ada(), Channel::Cli).answer(round.round_id, approval(), "a").await;
+    assert_eq!(code(ada_answers), ErrorCode::Forbidden);
+    let shown = scene.sayso.people().show(round.round_id).await.expect("shown");
+    assert_eq!(shown.status, Status::Pending, "it is as it was");
+    assert!(scene.events().await.contains(&"response_refused"));
+    scene.sayso.people_as(grace(), Channel::Http).answer(round.round_id, approval(), "g").await.expect("approved");
+    allowed(gate.judge(&transfer("1")).await.unwrap());
+
+    let round = asked(gate.judge(&transfer("1")).await.unwrap());
+    let denial = Answer::one(CALL_KEY, Response::decline(None));
+    scene.sayso.people_as(ada(), Channel::Cli).answer(round.round_id, denial, "a").await.expect("denying is allowed");
+    denied(gate.judge(&transfer("1")).await.unwrap());
+}
+
+#[tokio::test]
+async fn an_agent_approves_nothing_neither_its_own_nor_anothers() {
+    let scene = Scene::new().await;
+    let round = scene.asked(&transfer("1")).await;
+    for caller in [agent(), Principal::agent("other"), Principal::agent("local:ada")] {
+        let answer = Answer { digest: Some(round.digest), ..Answer::one(CALL_KEY, Response::consent()) };
+        let answered = scene.sayso.people_as(caller, Channel::Http).answer(round.round_id, answer, "k").await;
+        assert_eq!(code(answered), ErrorCode::Forbidden);
+    }
+    assert!(matches!(scene.gates.of(ada()).judge(&transfer("1")).await, Err(Error::Forbidden(_))));
+}
+
+#[tokio::test]
+async fn an_approval_is_taken_only_by_the_agent_that_asked() {
+    let scene = Scene::new().await;
+    let round = scene.asked(&transfer("1")).await;
+    scene.approve(&round).await;
+    let other = scene.gates.of(Principal::agent("other"));
+    assert_ne!(asked(other.judge(&transfer("1")).await.unwrap()).round_id, round.round_id);
+    allowed(scene.judge(&transfer("1")).await);
+}
+
+#[tokio::test]
+async fn who_approved_is_recorded_before_the_call_may_run() {
+    let scene = Scene::new().await;
+    let round = scene.asked(&transfer("1")).await;
+    scene.approve(&round).await;
+    let events = scene.sayso.events_after(scene.sayso.person(), 0).await.expect("events");
+    let approval = events.iter().find(|event| event.event.body.name() == "approval").expect("is recorded");
+    assert_eq!(approval.event.principal, Some(ada()));
+    allowed(scene.judge(&transfer("1")).await);
+    assert!(!format!("{events:?}").contains("grace"), "no value is in an event");
+}
+
+#[tokio::test]
+async fn a_call_without_a_session_or_with_arguments_that_are_no_object_is_refused() {
+    let scene = Scene::new().await;
+    let nowhere = Call { session: String::new(), ..transfer("1") };
+    assert_eq!(crate::support::fields(scene.gate().judge(&nowhere).await), ["/session_id"]);
+    let list = Call { arguments: crate::json("[1]"), ..transfer("1") };
+    assert_eq!(crate::support::fields(scene.gate().judge(&list).await), ["/arguments"]);
+}
