@@ -6,10 +6,10 @@
 
 pub mod clock;
 pub mod conformance;
-pub mod limit;
-mod pending;
 pub mod examine;
+pub mod limit;
 pub mod memory;
+mod pending;
 mod postgres;
 mod sqlite;
 

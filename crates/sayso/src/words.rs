@@ -2,11 +2,58 @@
 
 use sayso_core::error::Error;
 use sayso_core::id::ExecutionId;
+use sayso_core::json::Json;
+use sayso_core::policy::{Basis, Verdict};
 use sayso_core::round::{Failure, Status};
 
 /// A question that could not be stored was never asked.
 pub const QUESTION_UNAVAILABLE: &str =
     "Question unavailable: nobody could be asked, nothing was denied, and it was not run. Ask again later.";
+
+/// An approval that could not be stored was never asked for.
+pub const APPROVAL_UNAVAILABLE: &str =
+    "Approval unavailable: nobody could be asked, nothing was denied, and it was not run. Ask again later.";
+
+/// What an agent reads of a call that the policy denies.
+pub fn denied(verdict: &Verdict) -> String {
+    if let Basis::Error(error) = &verdict.basis {
+        return format!("The policy could not be applied, so this call was denied and not run: {error}.");
+    }
+    let rules: Vec<_> = verdict.rules.iter().map(|rule| format!("{} {}", rule.layer.as_str(), rule.id)).collect();
+    let reason = verdict.reason.as_deref().map(|reason| format!(" The reason: {reason}")).unwrap_or_default();
+    format!(
+        "The policy denies this call (rule {}). It was not run, and nobody was asked. Do not try another way.{reason}",
+        rules.join(", ")
+    )
+}
+
+/// What an agent reads of a call that a person refused.
+pub fn declined(reason: Option<&str>) -> String {
+    let reason = reason.map(|reason| format!(" The reason: {reason}")).unwrap_or_default();
+    format!("A person refused this call. It was not run. Do not try another way.{reason}")
+}
+
+/// What an agent reads of a call whose approval was dismissed.
+pub const DISMISSED: &str = "The question whether this call may run was dismissed without a decision. Nobody refused. \
+                             It was not run.";
+
+/// What an agent reads of a call whose approval ended without a person's verdict.
+pub fn approval_ended(failure: &Failure) -> String {
+    let words = match failure.code.as_str() {
+        Failure::UNAVAILABLE => APPROVAL_UNAVAILABLE,
+        Failure::WITHDRAWN => "The question whether this call may run was taken back; nobody refused. It was not run.",
+        Failure::SUPERSEDED => {
+            "Another question took the place of the one whether this call may run; nobody refused. It was not run."
+        }
+        _ => return ended(failure),
+    };
+    words.to_owned()
+}
+
+/// What an agent reads, beside the result, of a call whose arguments a person changed.
+pub fn edited(arguments: &Json) -> String {
+    format!("A person changed the arguments before this call ran. It ran with: {}", arguments.as_str())
+}
 
 /// What an agent reads when a round ended without a person's answer.
 pub fn ended(failure: &Failure) -> String {
@@ -19,7 +66,7 @@ pub fn ended(failure: &Failure) -> String {
         }
         Failure::SUPERSEDED => "Another question took this one's place; nobody refused.",
         Failure::RECOVERY_UNAVAILABLE => {
-            "The process that asked is gone, and nobody can tell whether its answer was used."
+            "The process that asked is gone, and nobody can tell whether its answer was used. The call may have run."
         }
         _ => return format!("The question ended as {}: {}", failure.code, failure.message),
     };

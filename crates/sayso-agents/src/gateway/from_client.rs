@@ -5,7 +5,7 @@ use sayso_core::limits;
 use sayso_core::round::OperationKind;
 use tokio::time::Instant;
 
-use super::call::{Call, CallKey, Open, Pending, Waiter};
+use super::call::{Call, CallKey, Open, Pending, Stage, Waiter};
 use super::handshake::Handshake;
 use super::lists::Reading;
 use super::session::Session;
@@ -155,9 +155,15 @@ impl Session {
             execution: None,
             was_parked: false,
             goes_on_late: false,
+            stage: if self.options.gate.is_some() { Stage::Held } else { Stage::Sent },
+            ran_with: None,
             progress: f64::NEG_INFINITY,
             message: message.clone(),
         };
+        if self.options.gate.is_some() {
+            self.admit(call, id).await;
+            return;
+        }
         self.forward(message, id, |_| Pending::Call(Box::new(call))).await;
     }
 
@@ -203,7 +209,11 @@ impl Session {
         if matches!(self.requests.get(&number), Some(Pending::Initialize { .. })) {
             return;
         }
-        self.requests.remove(&number);
+        if let Some(Pending::Call(call)) = self.requests.remove(&number)
+            && call.stage == Stage::Held
+        {
+            return;
+        }
         let line = passage::with_param(message, "requestId", &number.to_string());
         // An upstream that is gone has nothing to cancel.
         let _ = self.send_upstream(line).await;

@@ -73,6 +73,11 @@ impl Json {
         self.0.starts_with('{')
     }
 
+    /// The items of the outermost array as written, none if the value is no array.
+    pub fn items(&self) -> Option<Vec<&str>> {
+        self.0.starts_with('[').then(|| self.tree().items().iter().map(|item| item.raw).collect())
+    }
+
     /// The members of the outermost object, none if the value is no object.
     pub fn object(&self) -> Option<ObjectView<'_>> {
         ObjectView::read(&self.0)

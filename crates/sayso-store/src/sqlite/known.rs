@@ -108,7 +108,11 @@ impl Known {
                 }
             }
             Write::EraseRequestState(round) => self.states.drop_one(round),
-            Write::Details { .. } | Write::Creation { .. } | Write::Result { .. } | Write::Token(_) | Write::Event(_) => {}
+            Write::Details { .. }
+            | Write::Creation { .. }
+            | Write::Result { .. }
+            | Write::Token(_)
+            | Write::Event(_) => {}
         }
     }
 }

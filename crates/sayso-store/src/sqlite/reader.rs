@@ -70,10 +70,7 @@ impl Readers {
 
     /// Runs `query`, which finds one row by its key, right here: handing it to another thread and back would take
     /// several times as long as the query.
-    pub(super) async fn look_up<T>(
-        &self,
-        query: impl FnOnce(&Connection) -> Result<T, ReadError>,
-    ) -> Result<T, Error> {
+    pub(super) async fn look_up<T>(&self, query: impl FnOnce(&Connection) -> Result<T, ReadError>) -> Result<T, Error> {
         let closed = || Error::Unavailable("the store is closing".to_owned());
         let _permit = self.shared.permits.acquire().await.map_err(|_| closed())?;
         self.shared.run(query)

@@ -56,7 +56,8 @@ impl Writer {
         // Read now: what others commit from here on is a change, also before anybody first looks.
         let seen_version = data_version(&db).ok();
         let (seen_observers, seen_nudged) = (observers.clone(), nudged.clone());
-        let state = Thread { db, clock, hints, observers: seen_observers, nudged: seen_nudged, seen_version, remembered: None };
+        let state =
+            Thread { db, clock, hints, observers: seen_observers, nudged: seen_nudged, seen_version, remembered: None };
         let thread = std::thread::Builder::new()
             .name("sayso-writer".to_owned())
             .spawn(move || state.run(&receiver))

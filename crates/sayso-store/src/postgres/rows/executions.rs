@@ -17,8 +17,7 @@ pub(crate) const COLUMNS: &str = "id, kind, started_by, owner, ends_with_round, 
 const COLUMN_COUNT: usize = 13;
 
 /// An execution's pending rounds, in order of their creation.
-const PENDING: &str =
-    "ARRAY(SELECT r.id FROM rounds r WHERE r.execution_id = executions.id AND r.answered_at IS NULL
+const PENDING: &str = "ARRAY(SELECT r.id FROM rounds r WHERE r.execution_id = executions.id AND r.answered_at IS NULL
            AND r.finished_at IS NULL ORDER BY r.id)";
 
 pub(crate) fn read(row: &Row) -> Result<Execution, Corrupt> {

@@ -21,8 +21,7 @@ pub(crate) async fn overdue(db: &mut Taken<'_>, now: UnixMs, limit: usize) -> Re
 }
 
 pub(crate) async fn next_deadline(db: &mut Taken<'_>) -> Result<Option<UnixMs>, Failure> {
-    let sql =
-        format!("SELECT deadline FROM rounds WHERE {PENDING} AND deadline IS NOT NULL ORDER BY deadline LIMIT 1");
+    let sql = format!("SELECT deadline FROM rounds WHERE {PENDING} AND deadline IS NOT NULL ORDER BY deadline LIMIT 1");
     let found = db.first(&sql, &[]).await?;
     Ok(found.map(|row| Columns::of(&row, "round").time(0)).transpose()?)
 }
