@@ -115,6 +115,8 @@ pub struct Setup {
 pub enum Trouble {
     /// Nothing can be stored.
     StoreIsAway,
+    /// One question is stored, and none after it.
+    StoresOneQuestion,
     /// It must repeat itself to open a round, and a person has answered `Elm` meanwhile.
     AnsweredMeanwhile,
 }
@@ -129,7 +131,7 @@ impl Troubled {
     fn check(&self) -> Result<(), Error> {
         match self.trouble {
             Trouble::StoreIsAway => Err(Error::Unavailable("the disk is full; nothing was changed".to_owned())),
-            Trouble::AnsweredMeanwhile => Ok(()),
+            Trouble::AnsweredMeanwhile | Trouble::StoresOneQuestion => Ok(()),
         }
     }
 }
@@ -138,6 +140,10 @@ impl Troubled {
 impl Desk for Troubled {
     async fn open(&self, ask: sayso::Ask, key: Option<String>) -> Result<Opened, Error> {
         self.check()?;
+        if self.trouble == Trouble::StoresOneQuestion {
+            let is_first = ask.supersedes.is_none();
+            return if is_first { self.desk.open(ask, key).await } else { Err(Error::Unavailable("away".to_owned())) };
+        }
         let opened = self.desk.open(ask, key).await?;
         let content = Json::parse(r#"{"street":"Elm"}"#).unwrap();
         let answer = Answer::one("elicitation", Response::accept(content));
