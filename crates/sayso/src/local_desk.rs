@@ -92,13 +92,17 @@ impl LocalDesk {
         Ok(true)
     }
 
-    /// What ends a round of this worker's whose place another takes.
-    async fn supersede(&self, superseded: &wire::Superseded) -> Result<Command, Error> {
-        self.own(superseded.round_id).await?;
-        let fence = Fence { owner: self.owner.name().to_owned(), token: superseded.lease_token.0 };
+    /// What ends the round of this worker's whose place `ask` takes, in the same execution.
+    async fn supersede(&self, ask: &mut Ask) -> Result<Option<Command>, Error> {
+        let Some(wire::Superseded { round_id, lease_token }) = ask.supersedes.clone() else { return Ok(None) };
+        let execution = self.own_row(round_id).await?.execution_id;
+        if *ask.execution_id.get_or_insert(execution) != execution {
+            return Err(Error::field("/execution_id", "must be that of the round whose place this one takes"));
+        }
+        let fence = Fence { owner: self.owner.name().to_owned(), token: lease_token.0 };
         let failure = Failure::new(Failure::SUPERSEDED, "the call was judged again before it ran, and is asked anew");
         let request = FailureRequest { fence: Some(fence), principal: self.caller.clone(), failure };
-        Ok(Command::Fail { round: superseded.round_id, request })
+        Ok(Some(Command::Fail { round: round_id, request }))
     }
 
     /// The late round of this operation that took the place of `round`: a withdrawal is being repeated.
@@ -217,12 +221,9 @@ pub(crate) fn responses_of(stored: &Json) -> Result<Keyed<Response>, Error> {
 
 #[async_trait]
 impl Desk for LocalDesk {
-    async fn open(&self, ask: Ask, key: Option<String>) -> Result<Opened, Error> {
+    async fn open(&self, mut ask: Ask, key: Option<String>) -> Result<Opened, Error> {
         self.check_may_collect()?;
-        let superseded = match &ask.supersedes {
-            Some(superseded) => Some(self.supersede(superseded).await?),
-            None => None,
-        };
+        let superseded = self.supersede(&mut ask).await?;
         let (new, question) = self.prepare(ask, key).await?;
         let fence = new.fence.clone();
         if fence.is_some() {
