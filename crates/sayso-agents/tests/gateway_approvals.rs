@@ -8,11 +8,15 @@ use std::time::Duration;
 
 use rig::{Gated, Rig, Setup, Trouble, answer_handshake, answer_tools, text_of};
 use sayso::clock::ManualClock;
-use sayso::{Desk, ErrorCode, Failure, Json, Options, People, Principal, Response, Sayso, Status, UnixMs, wire};
+use sayso::{
+    Desk, ErrorCode, Failure, Json, Options, People, Principal, Response, Sayso, Status, Sweeper, UnixMs, wire,
+};
 use sayso_agents::gateway::GatewayExit;
 use serde_json::{Value, json};
 
 const ASKING: &str = "[[rule]]\nid = \"writes\"\nask = [\"shipping:*\"]\nreason = \"It costs money.\"\n";
+
+const START: UnixMs = UnixMs(1_800_000_000_000);
 
 fn tools() -> Value {
     json!([{"name": "book", "description": "Books a shipment.", "inputSchema": {
@@ -152,7 +156,6 @@ async fn a_refused_call_never_runs_and_the_agent_reads_the_reason() {
 
 #[tokio::test]
 async fn a_call_that_nobody_answers_in_time_expires_and_is_never_approved_by_that() {
-    const START: UnixMs = UnixMs(1_800_000_000_000);
     let clock = Arc::new(ManualClock::at(START));
     let folder = tempfile::tempdir().unwrap();
     let sayso = Sayso::open(Options::at(folder.path()).clock(clock.clone())).await.unwrap();
@@ -492,8 +495,9 @@ async fn a_gateway_that_is_stopped_says_of_every_call_whether_it_may_have_run() 
 
 #[tokio::test]
 async fn a_call_whose_gateway_is_killed_after_it_started_is_said_to_have_perhaps_run() {
+    let clock = Arc::new(ManualClock::at(START));
     let folder = tempfile::tempdir().unwrap();
-    let sayso = Sayso::open(Options::at(folder.path())).await.unwrap();
+    let sayso = Sayso::open(Options::at(folder.path()).clock(clock.clone())).await.unwrap();
     let policy = folder.path().join("policy.toml");
     std::fs::write(&policy, ASKING).unwrap();
     let mut rig = Rig::over(sayso.clone(), Setup { policy: Some(policy.clone()), ..setup() }).await;
@@ -501,13 +505,22 @@ async fn a_call_whose_gateway_is_killed_after_it_started_is_said_to_have_perhaps
     rig.approve(&round, None).await;
     heard_call(&mut rig, json!({"item": "anvil"})).await;
     rig.gateway.abort();
-    assert_eq!(rig.round(&round).await.status, Status::DeliveryStarted);
-    // Another gateway neither runs it again nor gives its verdict to a new call.
+    assert!(rig.gateway.await.unwrap_err().is_cancelled());
+    assert_eq!(sayso.people().show(round.round_id).await.unwrap().status, Status::DeliveryStarted);
+    clock.advance_ms(31_000);
+    let mut sweeper = Sweeper::default();
+    for seconds in [0, 31] {
+        sayso.sweep(&mut sweeper, Duration::from_secs(seconds)).await.unwrap();
+    }
+    let failure = sayso.people().show(round.round_id).await.unwrap().failure.unwrap();
+    assert_eq!(failure.code, Failure::RECOVERY_UNAVAILABLE);
+    // Another gateway neither runs it again nor takes its verdict for a new call.
     let mut later = Rig::over(sayso, Setup { policy: Some(policy), ..setup() }).await;
-    let anew = asked(&mut later, 1, json!({"item": "anvil"})).await;
+    later.call_tool(1, "sayso_wait", json!({"execution_id": round.execution_id.to_string()})).await;
+    let text = text_of(&later.client.hear().await).to_owned();
+    assert!(text.contains("may have run"), "{text}");
+    let anew = asked(&mut later, 2, json!({"item": "anvil"})).await;
     assert_ne!(anew.round_id, round.round_id);
-    let gone = Failure::new(Failure::RECOVERY_UNAVAILABLE, "swept");
-    assert!(sayso::words::approval_ended(&gone).contains("may have run"));
 }
 
 #[tokio::test]

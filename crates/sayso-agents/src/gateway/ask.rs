@@ -152,9 +152,10 @@ impl Session {
     /// A round has been answered or has ended. `start_delivery` is stored before a byte goes to the upstream.
     pub(super) async fn round_changed(&mut self, number: u64, round: &sayso::wire::Round) {
         let Some(ask) = self.asks.get(&number).filter(|ask| !ask.answered) else { return };
-        let Asker::Upstream(upstream_id) = &ask.asker else {
-            self.verdict_came(number, round).await;
-            return;
+        let upstream_id = match &ask.asker {
+            Asker::Upstream(upstream_id) => upstream_id,
+            Asker::Gate(_) => return self.verdict_came(number, round).await,
+            Asker::Agent(_) => return self.agent_answered(number, round).await,
         };
         let (upstream_id, round_id, fence) = (upstream_id.clone(), ask.round, ask.fence.clone());
         if let Some(failure) = &round.failure {

@@ -94,6 +94,8 @@ pub(super) enum Asker {
     Upstream(String),
     /// The gate: may this call run?
     Gate(Box<Approval>),
+    /// The agent, with its questions as it put them.
+    Agent(Vec<String>),
 }
 
 /// What a person is asked to approve.
@@ -125,7 +127,7 @@ pub(super) struct Ask {
 impl Ask {
     /// What the person is shown first.
     pub fn text(&self) -> String {
-        let message = self.request.message.as_deref().unwrap_or_default();
+        let message = self.request.message.as_deref().or(self.request.question.as_deref()).unwrap_or_default();
         match &self.request.tool {
             Some(tool) if message.is_empty() => tool.clone(),
             Some(tool) => format!("{tool}: {message}"),
@@ -137,7 +139,16 @@ impl Ask {
     pub fn approval(&self) -> Option<&Approval> {
         match &self.asker {
             Asker::Gate(approval) => Some(approval),
-            Asker::Upstream(_) => None,
+            Asker::Upstream(_) | Asker::Agent(_) => None,
+        }
+    }
+
+    /// Whether its call goes on whatever becomes of the upstream: that has not heard of it yet, or never will.
+    pub fn outlives_upstream(&self) -> bool {
+        match &self.asker {
+            Asker::Upstream(_) => false,
+            Asker::Gate(approval) => !approval.is_answered,
+            Asker::Agent(_) => true,
         }
     }
 

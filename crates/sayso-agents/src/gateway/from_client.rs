@@ -125,6 +125,9 @@ impl Session {
     async fn call_tool(&mut self, message: &Message, id: &str) {
         match message.string_param("name") {
             Some(name) if name == self.lists.wait_tool() => self.wait_tool_called(message, id).await,
+            Some(name) if self.options.ask_user && name == self.lists.ask_tool() => {
+                self.ask_user_called(message, id).await;
+            }
             _ => self.operate(message, id, OperationKind::Tool, "name").await,
         }
     }

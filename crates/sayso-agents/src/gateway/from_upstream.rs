@@ -39,7 +39,8 @@ impl Session {
             Pending::Plain { client_id, is_first_tools_page, .. } => {
                 self.open.remove(&client_id);
                 let line = message.with_id(&client_id);
-                let line = if is_first_tools_page { self.lists.with_wait_tool(&line) } else { line };
+                let may_ask = self.options.ask_user;
+                let line = if is_first_tools_page { self.lists.with_own_tools(&line, may_ask) } else { line };
                 self.client.send(line).await;
             }
             Pending::Call(call) => self.call_answered(number, *call, message).await,

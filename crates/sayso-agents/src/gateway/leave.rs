@@ -7,7 +7,7 @@ use sayso::{ExecutionId, Failure, Outcome, Step};
 use sayso_core::round::OperationKind;
 use tokio::time::{Instant, timeout};
 
-use super::call::{Ask, Call, Pending, Stage};
+use super::call::{Ask, Asker, Call, Pending, Stage};
 use super::handles::tool_error;
 use super::lists::Reading;
 use super::options::GatewayExit;
@@ -41,7 +41,9 @@ impl Session {
         self.open.clear();
         let numbers: Vec<_> = self.requests.keys().copied().collect();
         for number in numbers {
-            if self.call(number).is_some_and(|call| call.stage == Stage::Held) {
+            let is_agents =
+                self.asks.values().any(|ask| ask.candidates == [number] && matches!(ask.asker, Asker::Agent(_)));
+            if !is_agents && self.call(number).is_some_and(|call| call.stage == Stage::Held) {
                 // An approved call runs only for somebody who waits, and nobody can come back to this process.
                 let failure = Failure::new(Failure::WITHDRAWN, "the agent left before the call ran; it was not run");
                 let steps = self.fail_approvals(number, &failure);
@@ -80,7 +82,7 @@ impl Session {
     /// whose result will not come, requests that wait for it.
     async fn end_everything(&mut self, why: &str, settle_within: Duration, held: Held) {
         let kept = match held {
-            Held::GoOn => self.take_unanswered_approvals(),
+            Held::GoOn => self.take_surviving(),
             Held::End => BTreeMap::new(),
         };
         let (mut steps, dying) = self.fail_asks(why);
@@ -117,12 +119,10 @@ impl Session {
         self.tools_lost().await;
     }
 
-    /// Takes out the approvals that a person has not decided yet: their calls do not depend on the upstream that has
-    /// ended, since the next one will be started to run them.
-    fn take_unanswered_approvals(&mut self) -> BTreeMap<u64, Ask> {
-        let (kept, others) = std::mem::take(&mut self.asks)
-            .into_iter()
-            .partition(|(_, ask)| ask.approval().is_some_and(|asked| !asked.is_answered));
+    /// Takes out the questions that do not depend on the upstream that has ended: the agent's own, and approvals that a
+    /// person has not decided yet, since the next upstream will be started to run their calls.
+    fn take_surviving(&mut self) -> BTreeMap<u64, Ask> {
+        let (kept, others) = std::mem::take(&mut self.asks).into_iter().partition(|(_, ask)| ask.outlives_upstream());
         self.asks = others;
         kept
     }
@@ -132,16 +132,19 @@ impl Session {
         let mut dying = HashSet::new();
         let mut steps = Vec::new();
         for ask in std::mem::take(&mut self.asks).into_values() {
-            let (code, message) = match (ask.answered, ask.approval()) {
-                (true, None) => (
+            let (code, message) = match (&ask.asker, ask.answered) {
+                (Asker::Upstream(_), true) => (
                     Failure::RECOVERY_UNAVAILABLE,
                     "after the answer was written to it; nobody can tell whether it was used",
                 ),
-                (false, None) => (Failure::RECOVERY_UNAVAILABLE, "before anybody answered; the question died with it"),
-                (true, Some(_)) => {
+                (Asker::Upstream(_), false) => {
+                    (Failure::RECOVERY_UNAVAILABLE, "before anybody answered; the question died with it")
+                }
+                (Asker::Gate(_), true) => {
                     (Failure::RECOVERY_UNAVAILABLE, "while the approved call was running; it may have run")
                 }
-                (false, Some(_)) => (Failure::WITHDRAWN, "before the call ran; it was not run"),
+                (Asker::Gate(_), false) => (Failure::WITHDRAWN, "before the call ran; it was not run"),
+                (Asker::Agent(_), _) => (Failure::WITHDRAWN, "before anybody answered"),
             };
             let failure = Failure::new(code, format!("{why} {message}"));
             // A late round that nobody has claimed waits for the next time, whoever asks then.
@@ -162,7 +165,8 @@ impl Session {
     /// The gateway ends: what is held is settled with a reason, the lease given back, both peers let go.
     pub(super) async fn leave(mut self, exit: GatewayExit) {
         let why = match exit {
-            GatewayExit::ClientLeft => None,
+            GatewayExit::ClientLeft if self.asks.is_empty() => None,
+            GatewayExit::ClientLeft => Some("the agent left, and its server has ended"),
             GatewayExit::LingerOver => Some("the agent left, and nobody answered while the gateway lingered"),
             GatewayExit::Stopped => Some("the gateway was stopped"),
             GatewayExit::ClientBroken => Some("the client sent a line over the limit"),

@@ -7,9 +7,11 @@ use sayso::policy::Annotations;
 use sayso_core::json::{Json, ObjectView, splice};
 use sayso_core::limits::JSON_DEPTH_CEILING;
 
+use super::ask_user;
 use crate::jsonrpc::Message;
 
 const WAIT_TOOL: &str = "sayso_wait";
+const ASK_TOOL: &str = "ask_user";
 
 /// What is known of the upstream's tools. What a client lists is never trusted for that.
 #[derive(Default)]
@@ -125,15 +127,25 @@ impl Lists {
 
     /// The name of the tool that goes on waiting: another one where the upstream has it already.
     pub fn wait_tool(&self) -> String {
-        let taken = |name: &str| self.tools.contains_key(name) || self.reading.contains_key(name);
-        if !taken(WAIT_TOOL) {
-            return WAIT_TOOL.to_owned();
-        }
-        (2..).map(|n| format!("{WAIT_TOOL}_{n}")).find(|name| !taken(name)).unwrap_or_else(|| WAIT_TOOL.to_owned())
+        self.free_name(WAIT_TOOL)
     }
 
-    /// The first page as the client gets it, with the wait tool at its end.
-    pub fn with_wait_tool(&self, line: &str) -> String {
+    /// The name of the tool by which the agent asks, likewise.
+    pub fn ask_tool(&self) -> String {
+        self.free_name(ASK_TOOL)
+    }
+
+    fn free_name(&self, wanted: &str) -> String {
+        let taken = |name: &str| self.tools.contains_key(name) || self.reading.contains_key(name);
+        if !taken(wanted) {
+            return wanted.to_owned();
+        }
+        (2..).map(|n| format!("{wanted}_{n}")).find(|name| !taken(name)).unwrap_or_else(|| wanted.to_owned())
+    }
+
+    /// The first page as the client gets it, with the gateway's own tools at its end: the wait tool, and where the agent
+    /// may ask, that one.
+    pub fn with_own_tools(&self, line: &str, may_ask: bool) -> String {
         let place = || {
             let outer = ObjectView::read(line)?;
             let result_at = outer.get_range("result")?;
@@ -146,7 +158,8 @@ impl Lists {
         };
         let Some((end, is_empty)) = place() else { return line.to_owned() };
         let comma = if is_empty { "" } else { "," };
-        splice(line, vec![(end..end, format!("{comma}{}", self.wait_tool_definition()))])
+        let ask = may_ask.then(|| format!(",{}", ask_user::definition(&self.ask_tool()))).unwrap_or_default();
+        splice(line, vec![(end..end, format!("{comma}{}{ask}", self.wait_tool_definition()))])
     }
 
     fn wait_tool_definition(&self) -> String {

@@ -6,6 +6,7 @@
 
 mod approval;
 mod ask;
+mod ask_user;
 mod call;
 mod from_client;
 mod from_upstream;

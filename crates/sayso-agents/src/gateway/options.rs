@@ -67,6 +67,8 @@ pub struct GatewayOptions {
     pub replay: Replay,
     /// How long the gateway stays for paused calls after the client has left.
     pub linger: Duration,
+    /// Whether the agent gets a tool to ask a person by itself.
+    pub ask_user: bool,
     /// What judges the calls; none where every call passes.
     pub gate: Option<Gate>,
 }

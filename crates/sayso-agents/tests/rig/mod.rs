@@ -108,6 +108,7 @@ pub struct Setup {
     /// The policy file that judges its calls.
     pub policy: Option<std::path::PathBuf>,
     pub mode: Option<Mode>,
+    pub ask_user: bool,
 }
 
 /// What a desk can have.
@@ -203,6 +204,7 @@ impl Default for Setup {
             trouble: None,
             policy: None,
             mode: None,
+            ask_user: false,
         }
     }
 }
@@ -225,6 +227,7 @@ impl Rig {
             hold: Hold::Fixed(setup.hold),
             linger: setup.linger,
             replay: setup.replay,
+            ask_user: setup.ask_user,
             gate: setup.policy.map(|file| Gate {
                 policy: Arc::new(PolicyFiles::open([file])),
                 mode: setup.mode,

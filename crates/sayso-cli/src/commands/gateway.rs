@@ -47,6 +47,9 @@ pub struct GatewayArgs {
     /// every call passes
     #[arg(long, value_parser = super::policy::mode)]
     mode: Option<Mode>,
+    /// Give the agent a tool, `ask_user`, to ask a person by itself
+    #[arg(long)]
+    ask_user: bool,
     /// Keep the rounds at a `sayso serve` instead of in the data folder; needs --token-file with an agent's token
     #[arg(long, value_name = "URL")]
     server: Option<String>,
@@ -165,6 +168,7 @@ pub async fn run(place: &Place, args: GatewayArgs) -> Result<(), CommandError> {
         hold: args.hold,
         linger: Duration::from_secs(args.linger),
         replay: args.replay.into(),
+        ask_user: args.ask_user,
         gate,
     };
     let report = gateway::run(desk, options, tokio::io::stdin(), tokio::io::stdout(), stop::signal()?).await;
