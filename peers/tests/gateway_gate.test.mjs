@@ -10,6 +10,8 @@ import { atEnd } from "../lib/ending.mjs";
 import { EVERY_FIELD, rawResult } from "../lib/everything.mjs";
 import { openHouse } from "../lib/house.mjs";
 import { behindGateway, connect, EVERYTHING, filesystem, heard, overheard, textOf } from "../lib/mcp.mjs";
+import { Program } from "../lib/program.mjs";
+import { dataFolder, finished } from "../lib/sayso.mjs";
 
 const TRUSTED = '[[server]]\nname = "files"\ntrusted = true\n\n[[tool]]\ntools = ["files:write_file"]\neffects = ["write"]\n';
 const WRITES = `${TRUSTED}
@@ -211,10 +213,28 @@ describe("the reference server behind a policy", { concurrency: 2 }, () => {
   });
 
   test("the mode guarded denies what no rule allows, and needs a policy", async (t) => {
+    const bare = behindGateway(await dataFolder(t), "everything", EVERYTHING, ["--mode", "guarded"]);
+    const refused = await finished(new Program(t, bare.command, bare.args));
+    assert.deepEqual([refused.code, /needs a policy/.test(refused.stderr)], [2, true]);
     const policy = '[[rule]]\nid = "echo"\nallow = ["everything:echo"]\n';
     const { client } = await openEverything(t, policy, ["--mode", "guarded"]);
     assert.match(textOf(await client.callTool({ name: "echo", arguments: { message: "hi" } })), /hi/);
     const denied = await client.callTool({ name: "get-sum", arguments: { a: 1, b: 2 } });
     assert.match(textOf(denied), /operator default/);
+  });
+
+  test("an agent asks by the gateway's tool, and no policy stands in its way", async (t) => {
+    const { house, client } = await openEverything(t, '[[rule]]\nid = "all"\ndeny = ["*:*"]\n', ["--ask-user"]);
+    const { tools } = await client.listTools();
+    assert.ok(tools.some(({ name }) => name === "ask_user"));
+    const questions = [{ question: "Which target?", options: [{ label: "staging" }, { label: "live" }] }];
+    const call = client.callTool({ name: "ask_user", arguments: { questions } });
+    const round = await house.asked();
+    const response = { action: "accept", content: { answer: ["live"] } };
+    const answered = await house.people.answer(round.round_id, { q0: response }, { digest: round.digest, key: "k" });
+    assert.equal(answered.status, 200, JSON.stringify(answered.body));
+    const result = await call;
+    assert.equal(textOf(result), "Which target?\nlive");
+    assert.deepEqual(result.structuredContent, { answers: [{ question: "Which target?", answer: ["live"] }] });
   });
 });
