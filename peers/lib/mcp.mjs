@@ -39,6 +39,12 @@ async function freePort() {
   return port;
 }
 
+/** The reference filesystem server, which may touch this folder and nothing else. */
+export function filesystem(folder) {
+  const program = import.meta.resolve("@modelcontextprotocol/server-filesystem/dist/index.js");
+  return { command: process.execPath, args: [fileURLToPath(program), folder] };
+}
+
 /** A server that takes its question back. */
 export const WITHDRAWING = {
   command: process.execPath,

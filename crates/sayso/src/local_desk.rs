@@ -92,6 +92,19 @@ impl LocalDesk {
         Ok(true)
     }
 
+    /// What ends the round of this worker's whose place `ask` takes, in the same execution.
+    async fn supersede(&self, ask: &mut Ask) -> Result<Option<Command>, Error> {
+        let Some(wire::Superseded { round_id, lease_token }) = ask.supersedes.clone() else { return Ok(None) };
+        let execution = self.own_row(round_id).await?.execution_id;
+        if *ask.execution_id.get_or_insert(execution) != execution {
+            return Err(Error::field("/execution_id", "must be that of the round whose place this one takes"));
+        }
+        let fence = Fence { owner: self.owner.name().to_owned(), token: lease_token.0 };
+        let failure = Failure::new(Failure::SUPERSEDED, "the call was judged again before it ran, and is asked anew");
+        let request = FailureRequest { fence: Some(fence), principal: self.caller.clone(), failure };
+        Ok(Some(Command::Fail { round: round_id, request }))
+    }
+
     /// The late round of this operation that took the place of `round`: a withdrawal is being repeated.
     async fn successor(&self, round: RoundId, operation: Option<&str>) -> Result<Option<wire::Round>, Error> {
         let Some(operation) = operation.filter(|operation| operation.starts_with(LATE_PREFIX)) else { return Ok(None) };
@@ -117,6 +130,7 @@ impl LocalDesk {
             None => None,
         };
         let now = self.sayso.store().now().await?;
+        let deadline = deadline(&ask, now)?;
         let new_execution = ids::new_id(now, ExecutionId::from_parts)?;
         let execution = match ask.execution_id {
             Some(id) => RoundExecution::Existing(id),
@@ -142,7 +156,7 @@ impl LocalDesk {
             asked_by: self.caller.clone(),
             delivery,
             fence,
-            deadline: ask.deadline,
+            deadline,
             limit: ask.round_limit.unwrap_or(limits::ROUND_LIMIT_DEFAULT),
             digest: compiled.digest,
             has_approval: compiled.requests.has_approval(),
@@ -162,6 +176,16 @@ pub(crate) fn to_json<T: serde::Serialize>(value: &T) -> Result<Json, Error> {
     let text = serde_json::to_string(value).map_err(|_| Error::field("/requests", "cannot be written as JSON"))?;
     Json::parse_within(&text, limits::ROUND_BYTES_MAX, sayso_core::limits::JSON_DEPTH_CEILING)
         .map_err(|_| Error::Limit(format!("a round may have at most {} bytes", limits::ROUND_BYTES_MAX)))
+}
+
+/// When the round expires: the moment that was asked for, or so long from `now`.
+fn deadline(ask: &Ask, now: UnixMs) -> Result<Option<UnixMs>, Error> {
+    match (ask.deadline, ask.deadline_in_ms) {
+        (deadline, None) => Ok(deadline),
+        (Some(_), Some(_)) => Err(Error::field("/deadline_in_ms", "stands in the place of deadline")),
+        (None, Some(ms)) if (1..=limits::DEADLINE_MS_MAX).contains(&ms) => Ok(Some(now.plus_ms(ms))),
+        (None, Some(_)) => Err(Error::field("/deadline_in_ms", format!("must be 1 to {}", limits::DEADLINE_MS_MAX))),
+    }
 }
 
 fn check_key(key: &str) -> Result<(), Error> {
@@ -201,14 +225,17 @@ pub(crate) fn responses_of(stored: &Json) -> Result<Keyed<Response>, Error> {
 
 #[async_trait]
 impl Desk for LocalDesk {
-    async fn open(&self, ask: Ask, key: Option<String>) -> Result<Opened, Error> {
+    async fn open(&self, mut ask: Ask, key: Option<String>) -> Result<Opened, Error> {
         self.check_may_collect()?;
+        let superseded = self.supersede(&mut ask).await?;
         let (new, question) = self.prepare(ask, key).await?;
         let fence = new.fence.clone();
         if fence.is_some() {
             self.owner.keep_alive(Arc::downgrade(&self.sayso.inner));
         }
-        match self.one(Command::CreateRound(Box::new(new))).await? {
+        let unit = superseded.into_iter().chain([Command::CreateRound(Box::new(new))]).collect();
+        let reply = self.sayso.store().commit(unit).await?.pop();
+        match reply.ok_or_else(|| Error::Unavailable("the store gave no answer".to_owned()))? {
             // Once it is stored nothing may fail any more, or the caller would think that it never asked.
             Reply::Created { round: row, is_new: true } => {
                 Ok(Opened { round: self.sayso.inner.questions.keep(row.id, question).shown(&row), fence })

@@ -3,6 +3,7 @@
 use sayso_core::error::Error;
 use sayso_core::id::ExecutionId;
 use sayso_core::json::Json;
+use sayso_core::policy::{Basis, RuleRef, Verdict};
 use sayso_core::round::{Failure, Status};
 
 /// A question that could not be stored was never asked.
@@ -23,27 +24,19 @@ pub fn allowed(by_a_person: bool, arguments: Option<&Json>) -> String {
     }
 }
 
-/// What an agent reads of a call that is denied, and by whom.
-pub fn denied(by_a_person: bool, reason: Option<&str>) -> String {
-    let who = if by_a_person { "A person denied this call" } else { "A rule denies this call" };
-    let reason = reason.map_or_else(|| ".".to_owned(), |reason| format!(": {reason}"));
-    format!("{who}{reason} It was not run; do not try another way.")
-}
-
 /// What an agent reads of a call that a person is asked about, and that nobody waits for here.
 pub const ASKED: &str = "A person is asked about this call. It was not denied and it has not run. Send exactly the same \
     call again to learn the answer; do not send it with other arguments and do not try another way.";
 
 /// A person dismissed an approval without deciding.
 pub fn dismissed() -> Error {
-    let detail = "A person dismissed this without a decision; nobody refused. It was not run.";
-    let failure = Failure::new(Failure::CANCELLED, detail);
-    Error::State { detail: detail.to_owned(), status: Status::Resolved, failure: Some(failure) }
+    let failure = Failure::new(Failure::CANCELLED, DISMISSED);
+    Error::State { detail: DISMISSED.to_owned(), status: Status::Resolved, failure: Some(failure) }
 }
 
 /// A round of a gate that ended without anybody's decision: an error, never a denial.
 pub fn undecided(failure: &Failure) -> Error {
-    Error::State { detail: ended(failure), status: Status::Failed, failure: Some(failure.clone()) }
+    Error::State { detail: approval_ended(failure), status: Status::Failed, failure: Some(failure.clone()) }
 }
 
 /// The error of an approval that could not be asked for.
@@ -53,6 +46,52 @@ pub fn approval_unavailable(error: Error) -> Error {
         Error::RoundLimit(limit) => Error::Unavailable(format!("{APPROVAL_UNAVAILABLE} (it was asked {limit} times)")),
         error => error,
     }
+}
+
+/// What an agent reads of a call that the policy denies.
+pub fn denied(verdict: &Verdict) -> String {
+    match &verdict.basis {
+        Basis::Error(error) => {
+            format!("The policy could not be applied, so this call was denied and not run: {error}.")
+        }
+        _ => denied_by(&verdict.rules, verdict.reason.as_deref()),
+    }
+}
+
+/// What an agent reads of a call that these rules deny.
+pub fn denied_by(rules: &[RuleRef], reason: Option<&str>) -> String {
+    let rules: Vec<_> = rules.iter().map(|rule| format!("{} {}", rule.layer.as_str(), rule.id)).collect();
+    let rules = if rules.is_empty() { String::new() } else { format!(" (rule {})", rules.join(", ")) };
+    let reason = reason.map(|reason| format!(" The reason: {reason}")).unwrap_or_default();
+    format!("The policy denies this call{rules}. It was not run, and nobody was asked. Do not try another way.{reason}")
+}
+
+/// What an agent reads of a call that a person refused.
+pub fn declined(reason: Option<&str>) -> String {
+    let reason = reason.map(|reason| format!(" The reason: {reason}")).unwrap_or_default();
+    format!("A person refused this call. It was not run. Do not try another way.{reason}")
+}
+
+/// What an agent reads of a call whose approval was dismissed.
+pub const DISMISSED: &str = "The question whether this call may run was dismissed without a decision. Nobody refused. \
+                             It was not run.";
+
+/// What an agent reads of a call whose approval ended without a person's verdict.
+pub fn approval_ended(failure: &Failure) -> String {
+    let words = match failure.code.as_str() {
+        Failure::UNAVAILABLE => APPROVAL_UNAVAILABLE,
+        Failure::WITHDRAWN => "The question whether this call may run was taken back; nobody refused. It was not run.",
+        Failure::SUPERSEDED => {
+            "Another question took the place of the one whether this call may run; nobody refused. It was not run."
+        }
+        _ => return ended(failure),
+    };
+    words.to_owned()
+}
+
+/// What an agent reads, beside the result, of a call whose arguments a person changed.
+pub fn edited(arguments: &Json) -> String {
+    format!("A person changed the arguments before this call ran. It ran with: {}", arguments.as_str())
 }
 
 /// What an agent reads when a round ended without a person's answer.
@@ -66,7 +105,7 @@ pub fn ended(failure: &Failure) -> String {
         }
         Failure::SUPERSEDED => "Another question took this one's place; nobody refused.",
         Failure::RECOVERY_UNAVAILABLE => {
-            "The process that asked is gone, and nobody can tell whether its answer was used."
+            "The process that asked is gone, and nobody can tell whether its answer was used. The call may have run."
         }
         _ => return format!("The question ended as {}: {}", failure.code, failure.message),
     };

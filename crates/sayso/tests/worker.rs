@@ -13,7 +13,7 @@ use std::time::Duration;
 use sayso::clock::ManualClock;
 use sayso::{
     Answer, Ask, ClaimOf, Desk, Error, Evidence, Failure, Fence, Json, LocalDesk, Options, Outcome, People, Principal,
-    Request, Response, RoundId, Sayso, Status, Step, Sweeper, UnixMs,
+    Request, Response, RoundId, Sayso, Status, Step, Sweeper, UnixMs, wire,
 };
 use sayso_core::round::Delivery;
 
@@ -186,4 +186,40 @@ async fn a_repeated_end_of_an_execution_is_no_fault_and_another_end_is() {
     for other in [Step::Finished(begun, Outcome::Completed, None), Step::Finished(begun, Outcome::Cancelled, result)] {
         assert!(matches!(worker.settle(vec![other]).await, Err(Error::Conflict { .. })));
     }
+}
+
+#[tokio::test]
+async fn a_round_takes_the_place_of_another_in_one_transaction_and_a_repeat_finds_it() {
+    let bench = Bench::new().await;
+    let (worker, other) = (bench.worker(), bench.worker());
+    let first = worker.open(ask(Delivery::Live), None).await.unwrap();
+    let (round, fence) = (first.round.round_id, first.fence.unwrap());
+    bench.answer(round).await;
+    worker.start(round, fence.clone()).await.unwrap();
+    let supersedes = Some(wire::Superseded { round_id: round, lease_token: wire::LeaseToken(fence.token) });
+    let next = Ask { supersedes, ..ask(Delivery::Live) };
+    assert!(matches!(other.open(next.clone(), None).await, Err(Error::Conflict { .. })), "another worker holds it");
+    let limited = Ask { round_limit: Some(1), ..next.clone() };
+    assert!(matches!(worker.open(limited, None).await, Err(Error::RoundLimit(1))));
+    assert_eq!(bench.status(round).await, Status::DeliveryStarted, "both or neither");
+    let opened = worker.open(next.clone(), Some("k".to_owned())).await.unwrap();
+    assert_eq!((opened.round.execution_id, opened.round.round_index), (first.round.execution_id, 1));
+    let failed = bench.sayso.people().show(round).await.unwrap();
+    assert_eq!(failed.failure.unwrap().code, Failure::SUPERSEDED);
+    let repeated = worker.open(next, Some("k".to_owned())).await.unwrap();
+    assert_eq!((repeated.round.round_id, repeated.fence), (opened.round.round_id, opened.fence));
+}
+
+#[tokio::test]
+async fn a_deadline_may_be_a_time_from_now() {
+    let bench = Bench::new().await;
+    let worker = bench.worker();
+    let round = worker.ask(Ask { deadline_in_ms: Some(5_000), ..ask(Delivery::Resumable) }, None).await.unwrap();
+    assert_eq!(round.deadline, Some(round.created_at.plus_ms(5_000)));
+    for wrong in [0, -1, i64::MAX] {
+        let ask = Ask { deadline_in_ms: Some(wrong), ..ask(Delivery::Resumable) };
+        assert!(matches!(worker.ask(ask, None).await, Err(Error::Validation { .. })));
+    }
+    let both = Ask { deadline: round.deadline, deadline_in_ms: Some(1), ..ask(Delivery::Resumable) };
+    assert!(matches!(worker.ask(both, None).await, Err(Error::Validation { .. })));
 }

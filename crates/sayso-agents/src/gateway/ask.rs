@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use sayso::wire::Request;
 use sayso::{Ask as NewRound, Error, Failure, Outcome, RoundId, Status, Step, words};
 use sayso_core::limits;
 use sayso_core::round::Delivery;
 
-use super::call::{Ask, Pending};
+use super::call::{Ask, Asker, Pending, Stage};
 use super::session::{Event, Session};
 use super::timers::{Due, HEARTBEAT, TRY_AGAIN};
 use crate::jsonrpc::{self, INTERNAL_ERROR, INVALID_PARAMS, Message, elicit_result, read_elicitation};
@@ -38,7 +37,7 @@ impl Session {
             self.take_up(upstream_id, round, request, candidates).await;
             return;
         }
-        let mut new = self.new_round(request.clone(), &candidates);
+        let mut new = self.new_round(NewRound::one(REQUEST_KEY, request.clone()), &candidates);
         new.suggestion_of = late.others.first().map(|round| round.round_id);
         let opened = match self.desk.open(new, None).await {
             Ok(opened) => opened,
@@ -61,7 +60,7 @@ impl Session {
             _ => Some(execution),
         };
         let ask = Ask {
-            upstream_id: upstream_id.to_owned(),
+            asker: Asker::Upstream(upstream_id.to_owned()),
             round: opened.round.round_id,
             fence: Some(fence),
             request,
@@ -90,16 +89,17 @@ impl Session {
         }
     }
 
-    /// The calls that may have asked: those in flight that are not waiting for a person already. A question on stdio
-    /// names no call.
+    /// The calls that may have asked: those at the upstream that are not waiting for a person already. A question on
+    /// stdio names no call.
     fn candidates(&self) -> Vec<u64> {
         let is_surely_waiting = |number: u64| self.asks.values().any(|ask| !ask.answered && ask.candidates == [number]);
-        let in_flight = self.requests.iter().filter(|(_, pending)| matches!(pending, Pending::Call(_)));
+        let is_sent = |pending: &Pending| matches!(pending, Pending::Call(call) if call.stage == Stage::Sent);
+        let in_flight = self.requests.iter().filter(|(_, pending)| is_sent(pending));
         in_flight.map(|(number, _)| *number).filter(|number| !is_surely_waiting(*number)).collect()
     }
 
-    fn new_round(&mut self, request: Request, candidates: &[u64]) -> NewRound {
-        let mut new = NewRound::one(REQUEST_KEY, request);
+    /// The round of what these calls may have asked.
+    pub(super) fn new_round(&mut self, mut new: NewRound, candidates: &[u64]) -> NewRound {
         new.server = Some(self.options.name.clone());
         new.delivery = Some(Delivery::Live);
         let calls: Vec<_> =
@@ -152,7 +152,12 @@ impl Session {
     /// A round has been answered or has ended. `start_delivery` is stored before a byte goes to the upstream.
     pub(super) async fn round_changed(&mut self, number: u64, round: &sayso::wire::Round) {
         let Some(ask) = self.asks.get(&number).filter(|ask| !ask.answered) else { return };
-        let (upstream_id, round_id, fence) = (ask.upstream_id.clone(), ask.round, ask.fence.clone());
+        let upstream_id = match &ask.asker {
+            Asker::Upstream(upstream_id) => upstream_id,
+            Asker::Gate(_) => return self.verdict_came(number, round).await,
+            Asker::Agent(_) => return self.agent_answered(number, round).await,
+        };
+        let (upstream_id, round_id, fence) = (upstream_id.clone(), ask.round, ask.fence.clone());
         if let Some(failure) = &round.failure {
             // Only a person's own decline or cancel goes upstream as such.
             let data = coded(&failure.code);
@@ -215,13 +220,15 @@ impl Session {
 
     /// Call `number` has gone on: the answers that were written for it have arrived.
     pub(super) async fn went_on(&mut self, number: u64) {
-        let steps = self.take_answered(number);
+        let steps = self.take_answered(number, |ask| ask.approval().is_none());
         self.settle(steps).await;
     }
 
-    /// Takes the answered asks of call `number` out, with the steps that store their receipt.
-    pub(super) fn take_answered(&mut self, number: u64) -> Vec<Step> {
-        let is_its = |ask: &Ask| ask.answered && ask.own_execution.is_none() && ask.candidates == [number];
+    /// Takes those answered asks of call `number` out that are meant, with the steps that store their receipt. That of an
+    /// approval is the call's result, and nothing before.
+    pub(super) fn take_answered(&mut self, number: u64, is_meant: impl Fn(&Ask) -> bool) -> Vec<Step> {
+        let is_its =
+            |ask: &Ask| ask.answered && ask.own_execution.is_none() && ask.candidates == [number] && is_meant(ask);
         let arrived: Vec<_> = self.asks.iter().filter(|(_, ask)| is_its(ask)).map(|(ask, _)| *ask).collect();
         arrived.iter().filter_map(|ask| self.asks.remove(ask)).flat_map(Ask::arrived).collect()
     }

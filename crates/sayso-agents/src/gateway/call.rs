@@ -1,5 +1,6 @@
 //! What is in flight: calls, the questions asked in them, and who waits for them.
 
+use sayso::policy::RuleRef;
 use sayso::wire::Call as ShownCall;
 use sayso::{ExecutionId, Fence, Json, Request, RoundId, Step};
 use sayso_core::round::OperationKind;
@@ -44,10 +45,23 @@ pub(super) struct Call {
     pub was_parked: bool,
     /// Whether a question of it goes on without it, so that its failure is no answer to a call that is made again.
     pub goes_on_late: bool,
+    /// Whether it is at the upstream, or still before the gate.
+    pub stage: Stage,
+    /// What it ran with, where a person had changed the arguments.
+    pub ran_with: Option<Json>,
     /// The last progress value written to whoever waits.
     pub progress: f64,
     /// The request as it came, for making it again.
     pub message: Message,
+}
+
+/// How far a call has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Before the gate: not judged yet, or a person is asked whether it may run. The upstream knows nothing of it.
+    Held,
+    /// Written to the upstream.
+    Sent,
 }
 
 /// Identical calls have equal keys: the method, the name, and the canonical arguments.
@@ -74,10 +88,29 @@ impl Call {
     }
 }
 
-/// A question of the upstream's that is a stored round.
+/// Who asks a person.
+pub(super) enum Asker {
+    /// The upstream, under its id for the question, as written.
+    Upstream(String),
+    /// The gate: may this call run?
+    Gate(Box<Approval>),
+    /// The agent, with its questions as it put them.
+    Agent(Vec<String>),
+}
+
+/// What a person is asked to approve.
+pub(super) struct Approval {
+    /// The rules that asked.
+    pub rules: Vec<RuleRef>,
+    /// The arguments that were shown.
+    pub arguments: Json,
+    /// Whether a person has answered; a call that was approved waits here until somebody waits for its result.
+    pub is_answered: bool,
+}
+
+/// A question that is a stored round.
 pub(super) struct Ask {
-    /// The upstream's id for it, as written.
-    pub upstream_id: String,
+    pub asker: Asker,
     pub round: RoundId,
     /// Under which it is delivered; none while it is a late round that nobody has claimed.
     pub fence: Option<Fence>,
@@ -87,14 +120,36 @@ pub(super) struct Ask {
     pub candidates: Vec<u64>,
     /// Its own execution, where it is not the only candidate's.
     pub own_execution: Option<ExecutionId>,
-    /// Whether the answer has been written to the upstream.
+    /// Whether the answer has been written to the upstream; of an approval, whether its call has.
     pub answered: bool,
 }
 
 impl Ask {
     /// What the person is shown first.
-    pub fn text(&self) -> &str {
-        self.request.message.as_deref().unwrap_or_default()
+    pub fn text(&self) -> String {
+        let message = self.request.message.as_deref().or(self.request.question.as_deref()).unwrap_or_default();
+        match &self.request.tool {
+            Some(tool) if message.is_empty() => tool.clone(),
+            Some(tool) => format!("{tool}: {message}"),
+            None => message.to_owned(),
+        }
+    }
+
+    /// What is to be approved, where that is the question.
+    pub fn approval(&self) -> Option<&Approval> {
+        match &self.asker {
+            Asker::Gate(approval) => Some(approval),
+            Asker::Upstream(_) | Asker::Agent(_) => None,
+        }
+    }
+
+    /// Whether its call goes on whatever becomes of the upstream: that has not heard of it yet, or never will.
+    pub fn outlives_upstream(&self) -> bool {
+        match &self.asker {
+            Asker::Upstream(_) => false,
+            Asker::Gate(approval) => !approval.is_answered,
+            Asker::Agent(_) => true,
+        }
     }
 
     /// The steps that store its receipt; none before it was claimed.

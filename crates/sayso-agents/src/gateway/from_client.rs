@@ -5,7 +5,7 @@ use sayso_core::limits;
 use sayso_core::round::OperationKind;
 use tokio::time::Instant;
 
-use super::call::{Call, CallKey, Open, Pending, Waiter};
+use super::call::{Call, CallKey, Open, Pending, Stage, Waiter};
 use super::handshake::Handshake;
 use super::lists::Reading;
 use super::session::Session;
@@ -125,6 +125,9 @@ impl Session {
     async fn call_tool(&mut self, message: &Message, id: &str) {
         match message.string_param("name") {
             Some(name) if name == self.lists.wait_tool() => self.wait_tool_called(message, id).await,
+            Some(name) if self.options.ask_user && name == self.lists.ask_tool() => {
+                self.ask_user_called(message, id).await;
+            }
             _ => self.operate(message, id, OperationKind::Tool, "name").await,
         }
     }
@@ -155,9 +158,15 @@ impl Session {
             execution: None,
             was_parked: false,
             goes_on_late: false,
+            stage: if self.options.gate.is_some() { Stage::Held } else { Stage::Sent },
+            ran_with: None,
             progress: f64::NEG_INFINITY,
             message: message.clone(),
         };
+        if self.options.gate.is_some() {
+            self.admit(call, id).await;
+            return;
+        }
         self.forward(message, id, |_| Pending::Call(Box::new(call))).await;
     }
 
@@ -203,7 +212,11 @@ impl Session {
         if matches!(self.requests.get(&number), Some(Pending::Initialize { .. })) {
             return;
         }
-        self.requests.remove(&number);
+        if let Some(Pending::Call(call)) = self.requests.remove(&number)
+            && call.stage == Stage::Held
+        {
+            return;
+        }
         let line = passage::with_param(message, "requestId", &number.to_string());
         // An upstream that is gone has nothing to cancel.
         let _ = self.send_upstream(line).await;

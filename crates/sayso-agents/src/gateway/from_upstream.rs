@@ -2,7 +2,7 @@
 
 use sayso_core::limits;
 
-use super::call::Pending;
+use super::call::{Asker, Pending, Stage};
 use super::handles::is_error;
 use super::lists::Reading;
 use super::session::Session;
@@ -25,6 +25,10 @@ impl Session {
 
     async fn upstream_answered(&mut self, message: &Message, id: &str) {
         let Ok(number) = id.parse::<u64>() else { return };
+        // Nobody has asked the upstream about a call that it was not sent.
+        if self.call(number).is_some_and(|call| call.stage == Stage::Held) {
+            return;
+        }
         if self.call(number).is_some() {
             self.end_own_asks(number, is_error(message)).await;
         }
@@ -35,7 +39,8 @@ impl Session {
             Pending::Plain { client_id, is_first_tools_page, .. } => {
                 self.open.remove(&client_id);
                 let line = message.with_id(&client_id);
-                let line = if is_first_tools_page { self.lists.with_wait_tool(&line) } else { line };
+                let may_ask = self.options.ask_user;
+                let line = if is_first_tools_page { self.lists.with_own_tools(&line, may_ask) } else { line };
                 self.client.send(line).await;
             }
             Pending::Call(call) => self.call_answered(number, *call, message).await,
@@ -82,7 +87,7 @@ impl Session {
     pub(super) async fn read_tools(&mut self) {
         match self.lists.state {
             Reading::Underway | Reading::Outdated => self.lists.state = Reading::Outdated,
-            Reading::Unread | Reading::Read => {
+            Reading::Unread | Reading::Read | Reading::Stale => {
                 self.lists.begin();
                 self.ask_for_page("{}").await;
             }
@@ -119,7 +124,9 @@ impl Session {
         }
         if is_outdated {
             Box::pin(self.read_tools()).await;
+            return;
         }
+        self.held_calls_go_on().await;
     }
 
     async fn upstream_asked(&mut self, message: &Message, id: &str, method: &str) {
@@ -164,7 +171,7 @@ impl Session {
         let value = message.param("progress").and_then(|value| value.parse::<f64>().ok());
         let token = match self.requests.get_mut(&number) {
             Some(Pending::Plain { progress_token, .. }) => progress_token.clone(),
-            Some(Pending::Call(call)) => match value {
+            Some(Pending::Call(call)) if call.stage == Stage::Sent => match value {
                 // Values only rise, and a heartbeat may have gone a little ahead.
                 Some(value) if value > call.progress => {
                     call.progress = value;
@@ -181,7 +188,8 @@ impl Session {
 
     async fn upstream_cancelled(&mut self, message: &Message) {
         let Some(upstream_id) = message.param("requestId") else { return };
-        if let Some(ask) = self.asks.iter().find(|(_, ask)| ask.upstream_id == upstream_id).map(|(ask, _)| *ask) {
+        let is_it = |asker: &Asker| matches!(asker, Asker::Upstream(id) if id == upstream_id);
+        if let Some(ask) = self.asks.iter().find(|(_, ask)| is_it(&ask.asker)).map(|(ask, _)| *ask) {
             self.withdrawn(ask).await;
             return;
         }

@@ -53,7 +53,7 @@ impl Session {
 
     fn pending_result(&mut self, number: u64, execution: ExecutionId, waiter: &Waiter) -> String {
         let ask = self.asks.values().find(|ask| ask.pauses(number));
-        let (round, message) = ask.map_or((None, String::new()), |ask| (Some(ask.round), ask.text().to_owned()));
+        let (round, message) = ask.map_or((None, String::new()), |ask| (Some(ask.round), ask.text()));
         let where_ = round.map(|round| format!("The person answers round {round} in Sayso.")).unwrap_or_default();
         let text = words::still_waiting(execution, &self.lists.wait_tool(), &where_);
         let Some(Pending::Call(call)) = self.requests.get(&number) else {
@@ -116,6 +116,8 @@ impl Session {
             // Every request begins its own count.
             call.progress = f64::NEG_INFINITY;
         }
+        // One that a person has approved meanwhile ran for nobody; now somebody waits.
+        self.go_on(number).await;
     }
 
     /// `sayso_wait {execution_id}`.
@@ -197,14 +199,21 @@ impl Session {
     /// The upstream's result or error for a call. Receipt, end of the rounds and result are stored in one transaction
     /// before the client reads it.
     pub(super) async fn call_answered(&mut self, number: u64, call: Call, message: &Message) {
-        let mut steps = self.take_answered(number);
+        let told = call.ran_with.as_ref().and_then(|arguments| with_words(message, &words::edited(arguments)));
+        let message = told.as_ref().unwrap_or(message);
+        let mut steps = self.take_answered(number, |_| true);
         steps.extend(self.end_shared_asks(number));
-        if let Some(execution) = call.execution {
-            steps.push(finished(execution, message));
-            // A call whose question goes on without it has no answer for the next one, whatever its server says.
-            if !call.goes_on_late {
-                self.stored.keep(call.key.clone(), execution, call.was_parked);
-            }
+        steps.extend(call.execution.map(|execution| finished(execution, message)));
+        self.hand_back(call, steps, |client_id| message.with_id(client_id)).await;
+    }
+
+    /// A call is over: what became known is stored, then whoever waits reads the line that `line` makes for a request.
+    pub(super) async fn hand_back(&mut self, call: Call, steps: Vec<Step>, line: impl FnOnce(&str) -> String) {
+        // A call whose question goes on without it has no answer for the next one, whatever its server says.
+        if let Some(execution) = call.execution
+            && !call.goes_on_late
+        {
+            self.stored.keep(call.key.clone(), execution, call.was_parked);
         }
         self.settle(steps).await;
         let Some(waiter) = call.waiter else { return };
@@ -214,7 +223,7 @@ impl Session {
         if call.execution.is_some() {
             self.count_as_collected_later(&call.key, &waiter.client_id);
         }
-        self.client.send(message.with_id(&waiter.client_id)).await;
+        self.client.send(line(&waiter.client_id)).await;
     }
 
     /// A call that has ended asks nothing more. Where it failed, its server may just have lost patience: the question
@@ -261,6 +270,27 @@ fn finished(execution: ExecutionId, message: &Message) -> Step {
             Step::Finished(execution, Outcome::Failed(failure), stored("error"))
         }
     }
+}
+
+/// The server's answer with words of ours for the agent: a block after its own content, or after an error's message.
+fn with_words(message: &Message, words: &str) -> Option<Message> {
+    let text = match message.member("result") {
+        Some(result) => {
+            let content = ObjectView::read(result)?.get("content")?;
+            let inside = content.strip_prefix('[')?.strip_suffix(']')?;
+            let comma = if inside.trim().is_empty() { "" } else { "," };
+            let content = format!("[{inside}{comma}{}]", json!({"type": "text", "text": words}));
+            let result = ObjectView::with_member(result, "content", &content);
+            ObjectView::with_member(message.text(), "result", &result)
+        }
+        None => {
+            let error = message.member("error")?;
+            let said: String = serde_json::from_str(ObjectView::read(error)?.get("message")?).ok()?;
+            let error = ObjectView::with_member(error, "message", &json!(format!("{said} {words}")).to_string());
+            ObjectView::with_member(message.text(), "error", &error)
+        }
+    };
+    Message::parse(&text).ok()
 }
 
 /// Whether an answer says that the call failed.

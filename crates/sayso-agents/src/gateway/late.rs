@@ -9,7 +9,7 @@ use sayso::{
 use sayso_core::round::{Delivery, OperationKind};
 
 use super::ask::REQUEST_KEY;
-use super::call::{Ask, Call, CallKey, Pending};
+use super::call::{Ask, Asker, Call, CallKey, Pending, Stage};
 use super::options::Replay;
 use super::passage;
 use super::session::{Event, Session};
@@ -60,7 +60,8 @@ impl Session {
     pub(super) async fn find_late(&mut self, candidates: &[u64], request: &Request) -> Late {
         let server = self.options.name.clone();
         let [only] = candidates else { return Late::default() };
-        let Some(call) = self.call(*only) else { return Late::default() };
+        // What a person has changed is another call than the agent's.
+        let Some(call) = self.call(*only).filter(|call| call.ran_with.is_none()) else { return Late::default() };
         let prefix = call_prefix(&server, &call.key);
         // A store that is away has no late rounds to offer; whether anything can be asked is found out next.
         let found = self.desk.late(&prefix).await.unwrap_or_default();
@@ -83,7 +84,7 @@ impl Session {
         candidates: Vec<u64>,
     ) {
         let ask = Ask {
-            upstream_id: upstream_id.to_owned(),
+            asker: Asker::Upstream(upstream_id.to_owned()),
             round: round.round_id,
             fence: None,
             request,
@@ -129,7 +130,7 @@ impl Session {
         };
         let (round, request, only) = (ask.round, ask.request.clone(), *only);
         let server = self.options.name.clone();
-        let Some(call) = self.call(only) else {
+        let Some(call) = self.call(only).filter(|call| call.ran_with.is_none()) else {
             self.dropped(number, WHY).await;
             return;
         };
@@ -203,6 +204,10 @@ impl Session {
         if self.requests.values().any(is_it) {
             return;
         }
+        let arguments = late.message.param("arguments").and_then(|text| sayso::Json::parse(text).ok());
+        if self.options.gate.is_some() && !self.is_allowed_again(late.kind, &late.name, &late.message).await {
+            return;
+        }
         // Without a record there is nowhere to keep the result; the agent's own next call will use the answer.
         let Ok(execution) = self.desk.begin().await else { return };
         let number = self.number();
@@ -210,12 +215,14 @@ impl Session {
         let call = Call {
             kind: late.kind,
             name: late.name,
-            arguments: late.message.param("arguments").and_then(|text| sayso::Json::parse(text).ok()),
+            arguments,
             key: late.key,
             waiter: None,
             execution: Some(execution),
             was_parked: true,
             goes_on_late: false,
+            stage: Stage::Sent,
+            ran_with: None,
             progress: f64::NEG_INFINITY,
             message: late.message,
         };

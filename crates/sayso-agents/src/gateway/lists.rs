@@ -2,37 +2,64 @@
 
 use std::collections::HashMap;
 
+use sayso::Digest;
+use sayso::policy::Annotations;
 use sayso_core::json::{Json, ObjectView, splice};
 use sayso_core::limits::JSON_DEPTH_CEILING;
 
+use super::ask_user;
 use crate::jsonrpc::Message;
 
 const WAIT_TOOL: &str = "sayso_wait";
+const ASK_TOOL: &str = "ask_user";
 
 /// What is known of the upstream's tools. What a client lists is never trusted for that.
 #[derive(Default)]
 pub(super) struct Lists {
     /// What the tools say of themselves, by name.
-    tools: HashMap<String, ToolFacts>,
-    reading: HashMap<String, ToolFacts>,
+    tools: HashMap<String, Definition>,
+    reading: HashMap<String, Definition>,
     /// The client's requests for the first page that wait until the reading is done.
     pub waiting: Vec<Message>,
     pub state: Reading,
 }
 
-/// What one tool says of itself.
-#[derive(Debug, Clone, Copy)]
-struct ToolFacts {
+/// What one tool says of itself. Its words, not facts.
+#[derive(Debug, Clone)]
+pub(super) struct Definition {
     has_output_schema: bool,
-    may_repeat: bool,
+    pub annotations: Annotations,
+    /// Of all that it says.
+    pub digest: Digest,
+    pub description: Option<String>,
+    pub input_schema: Option<Json>,
 }
 
-impl ToolFacts {
-    fn of(tool: &serde_json::Value) -> Self {
-        let says = |hint: &str| tool.pointer(&format!("/annotations/{hint}")) == Some(&serde_json::Value::Bool(true));
+impl Definition {
+    /// Reads a tool of a list, with its name.
+    fn read(text: &str) -> Option<(String, Self)> {
+        let tool = Json::parse_within(text, usize::MAX, JSON_DEPTH_CEILING).ok()?;
+        let view = tool.object()?;
+        let text_of = |name: &str| serde_json::from_str::<String>(view.get(name)?).ok();
+        let json_of = |name: &str| Json::parse(view.get(name)?).ok();
+        let definition = Self {
+            has_output_schema: view.get("outputSchema").is_some(),
+            annotations: json_of("annotations").map(|hints| Annotations::read(&hints)).unwrap_or_default(),
+            digest: Digest::of_text(&tool.canonical()),
+            description: text_of("description"),
+            input_schema: json_of("inputSchema"),
+        };
+        Some((text_of("name")?, definition))
+    }
+
+    /// One that stands in the list twice: nobody can tell which of the two a client believes, so no good word counts.
+    fn and(self, other: Self) -> Self {
         Self {
-            has_output_schema: tool.get("outputSchema").is_some(),
-            may_repeat: says("readOnlyHint") || says("idempotentHint"),
+            has_output_schema: self.has_output_schema || other.has_output_schema,
+            annotations: Annotations::default(),
+            digest: Digest::of_text(&format!("{} {}", self.digest, other.digest)),
+            description: other.description,
+            input_schema: None,
         }
     }
 }
@@ -49,6 +76,8 @@ pub(super) enum Reading {
     Outdated,
     /// It is done.
     Read,
+    /// It was of an upstream that has ended, and another one may define its tools otherwise.
+    Stale,
 }
 
 impl Lists {
@@ -61,11 +90,13 @@ impl Lists {
     /// Takes in a page. The next page's cursor as JSON text, if there is one.
     pub fn take_page(&mut self, answer: &Message) -> Option<String> {
         let result = ObjectView::read(answer.member("result")?)?;
-        let tools = Json::parse_within(result.get("tools")?, usize::MAX, JSON_DEPTH_CEILING).ok()?.value();
-        for tool in tools.as_array()? {
-            if let Some(name) = tool.get("name").and_then(serde_json::Value::as_str) {
-                self.reading.insert(name.to_owned(), ToolFacts::of(tool));
-            }
+        let tools = Json::parse_within(result.get("tools")?, usize::MAX, JSON_DEPTH_CEILING).ok()?;
+        for (name, read) in tools.items().iter().filter_map(|tool| Definition::read(tool.as_str())) {
+            let definition = match self.reading.remove(&name) {
+                Some(earlier) => earlier.and(read),
+                None => read,
+            };
+            self.reading.insert(name, definition);
         }
         result.get("nextCursor").filter(|cursor| *cursor != "null").map(str::to_owned)
     }
@@ -78,25 +109,43 @@ impl Lists {
 
     /// Whether a result of this tool must carry what its output schema says, unless it is an error.
     pub fn has_output_schema(&self, tool: &str) -> bool {
-        self.tools.get(tool).is_some_and(|facts| facts.has_output_schema)
+        self.tools.get(tool).is_some_and(|tool| tool.has_output_schema)
     }
 
     /// Whether the tool says that calling it again does no harm. A tool that says nothing may do harm.
     pub fn may_repeat(&self, tool: &str) -> bool {
-        self.tools.get(tool).is_some_and(|facts| facts.may_repeat)
+        self.tools.get(tool).is_some_and(|tool| {
+            let Annotations { read_only, idempotent, .. } = tool.annotations;
+            read_only == Some(true) || idempotent == Some(true)
+        })
+    }
+
+    /// What a tool says of itself; none of one that is not listed.
+    pub fn definition(&self, tool: &str) -> Option<&Definition> {
+        self.tools.get(tool)
     }
 
     /// The name of the tool that goes on waiting: another one where the upstream has it already.
     pub fn wait_tool(&self) -> String {
-        let taken = |name: &str| self.tools.contains_key(name) || self.reading.contains_key(name);
-        if !taken(WAIT_TOOL) {
-            return WAIT_TOOL.to_owned();
-        }
-        (2..).map(|n| format!("{WAIT_TOOL}_{n}")).find(|name| !taken(name)).unwrap_or_else(|| WAIT_TOOL.to_owned())
+        self.free_name(WAIT_TOOL)
     }
 
-    /// The first page as the client gets it, with the wait tool at its end.
-    pub fn with_wait_tool(&self, line: &str) -> String {
+    /// The name of the tool by which the agent asks, likewise.
+    pub fn ask_tool(&self) -> String {
+        self.free_name(ASK_TOOL)
+    }
+
+    fn free_name(&self, wanted: &str) -> String {
+        let taken = |name: &str| self.tools.contains_key(name) || self.reading.contains_key(name);
+        if !taken(wanted) {
+            return wanted.to_owned();
+        }
+        (2..).map(|n| format!("{wanted}_{n}")).find(|name| !taken(name)).unwrap_or_else(|| wanted.to_owned())
+    }
+
+    /// The first page as the client gets it, with the gateway's own tools at its end: the wait tool, and where the agent
+    /// may ask, that one.
+    pub fn with_own_tools(&self, line: &str, may_ask: bool) -> String {
         let place = || {
             let outer = ObjectView::read(line)?;
             let result_at = outer.get_range("result")?;
@@ -109,7 +158,8 @@ impl Lists {
         };
         let Some((end, is_empty)) = place() else { return line.to_owned() };
         let comma = if is_empty { "" } else { "," };
-        splice(line, vec![(end..end, format!("{comma}{}", self.wait_tool_definition()))])
+        let ask = may_ask.then(|| format!(",{}", ask_user::definition(&self.ask_tool()))).unwrap_or_default();
+        splice(line, vec![(end..end, format!("{comma}{}{ask}", self.wait_tool_definition()))])
     }
 
     fn wait_tool_definition(&self) -> String {

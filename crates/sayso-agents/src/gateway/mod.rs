@@ -4,10 +4,13 @@
 //! One task owns all state and takes one event at a time (`session.rs`): a line from either side, a round that changed,
 //! a timer. Storing is awaited in place, so that nothing is written to a peer before it is stored.
 
+mod approval;
 mod ask;
+mod ask_user;
 mod call;
 mod from_client;
 mod from_upstream;
+mod gate;
 mod handles;
 mod handshake;
 mod late;
@@ -21,5 +24,5 @@ mod timers;
 mod upstream;
 
 pub use crate::jsonrpc::{Launch, Launched, Program};
-pub use options::{GatewayExit, GatewayOptions, GatewayReport, Hold, Replay};
+pub use options::{Gate, GatewayExit, GatewayOptions, GatewayReport, Hold, Replay};
 pub use session::run;

@@ -1,6 +1,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use sayso::policy::{Mode, PolicyFiles};
+
 use crate::jsonrpc::Launch;
 
 /// How long a tool call is held before its pending result ends the client's request, counted from its arrival.
@@ -41,6 +43,17 @@ pub enum Replay {
     Never,
 }
 
+/// What judges the calls of a gateway before they reach the upstream (`docs/policy.md`).
+#[derive(Debug, Clone)]
+pub struct Gate {
+    /// The rules, read again when they change.
+    pub policy: Arc<PolicyFiles>,
+    /// The mode of this gateway, in the place of the policy's own.
+    pub mode: Option<Mode>,
+    /// The session that a grant would be for: this one client connection.
+    pub session: String,
+}
+
 /// How a gateway is run.
 #[derive(Debug, Clone)]
 pub struct GatewayOptions {
@@ -54,6 +67,10 @@ pub struct GatewayOptions {
     pub replay: Replay,
     /// How long the gateway stays for paused calls after the client has left.
     pub linger: Duration,
+    /// Whether the agent gets a tool to ask a person by itself.
+    pub ask_user: bool,
+    /// What judges the calls; none where every call passes.
+    pub gate: Option<Gate>,
 }
 
 /// How a gateway ended, for whoever runs it.

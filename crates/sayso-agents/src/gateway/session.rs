@@ -5,7 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sayso::{Desk, ExecutionId, wire};
+use sayso::{Desk, Digest, ExecutionId, wire};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 
@@ -60,6 +60,8 @@ pub(super) struct Session {
     /// The upstream's requests that were passed to the client, by our number: its id as written.
     pub passed_to_client: HashMap<u64, String>,
     pub stored: StoredResults,
+    /// The definitions under which tools were last judged, or last approved, by name.
+    pub reviewed: HashMap<String, Digest>,
     pub client_has_left: bool,
     /// Lines of the upstream that were no JSON.
     pub skipped_lines: u64,
@@ -128,6 +130,7 @@ impl Session {
             asks: BTreeMap::new(),
             passed_to_client: HashMap::new(),
             stored: StoredResults::default(),
+            reviewed: HashMap::new(),
             client_has_left: false,
             skipped_lines: 0,
         }
@@ -199,7 +202,7 @@ impl Session {
     }
 
     /// Starts an upstream that has crashed, with the stored `initialize`.
-    async fn start_again(&mut self) -> Result<(), String> {
+    pub async fn start_again(&mut self) -> Result<(), String> {
         let Some(handshake) = &self.handshake else { return Err("the client has not sent initialize yet".to_owned()) };
         let params = handshake.params.clone();
         self.is_initialized = false;

@@ -6,11 +6,12 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use sayso::policy::{Mode, PolicyFiles};
 use sayso::{
     Answer, Channel, Claimed, Desk, Error, ExecutionId, ExecutionKind, Fence, Handed, Json, LocalDesk, Opened, Options,
     People, Principal, Response, RoundFilter, RoundId, Sayso, Status, Step, wire,
 };
-use sayso_agents::gateway::{self, GatewayOptions, GatewayReport, Hold, Launch, Launched, Replay};
+use sayso_agents::gateway::{self, Gate, GatewayOptions, GatewayReport, Hold, Launch, Launched, Replay};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
 use tokio::sync::{mpsc, oneshot};
@@ -104,6 +105,10 @@ pub struct Setup {
     pub capabilities: Value,
     pub replay: Replay,
     pub trouble: Option<Trouble>,
+    /// The policy file that judges its calls.
+    pub policy: Option<std::path::PathBuf>,
+    pub mode: Option<Mode>,
+    pub ask_user: bool,
 }
 
 /// What a desk can have.
@@ -111,6 +116,8 @@ pub struct Setup {
 pub enum Trouble {
     /// Nothing can be stored.
     StoreIsAway,
+    /// One question is stored, and none after it.
+    StoresOneQuestion,
     /// It must repeat itself to open a round, and a person has answered `Elm` meanwhile.
     AnsweredMeanwhile,
 }
@@ -125,7 +132,7 @@ impl Troubled {
     fn check(&self) -> Result<(), Error> {
         match self.trouble {
             Trouble::StoreIsAway => Err(Error::Unavailable("the disk is full; nothing was changed".to_owned())),
-            Trouble::AnsweredMeanwhile => Ok(()),
+            Trouble::AnsweredMeanwhile | Trouble::StoresOneQuestion => Ok(()),
         }
     }
 }
@@ -134,6 +141,10 @@ impl Troubled {
 impl Desk for Troubled {
     async fn open(&self, ask: sayso::Ask, key: Option<String>) -> Result<Opened, Error> {
         self.check()?;
+        if self.trouble == Trouble::StoresOneQuestion {
+            let is_first = ask.supersedes.is_none();
+            return if is_first { self.desk.open(ask, key).await } else { Err(Error::Unavailable("away".to_owned())) };
+        }
         let opened = self.desk.open(ask, key).await?;
         let content = Json::parse(r#"{"street":"Elm"}"#).unwrap();
         let answer = Answer::one("elicitation", Response::accept(content));
@@ -191,6 +202,9 @@ impl Default for Setup {
             capabilities: json!({}),
             replay: Replay::Declared,
             trouble: None,
+            policy: None,
+            mode: None,
+            ask_user: false,
         }
     }
 }
@@ -213,6 +227,12 @@ impl Rig {
             hold: Hold::Fixed(setup.hold),
             linger: setup.linger,
             replay: setup.replay,
+            ask_user: setup.ask_user,
+            gate: setup.policy.map(|file| Gate {
+                policy: Arc::new(PolicyFiles::open([file])),
+                mode: setup.mode,
+                session: "ses".to_owned(),
+            }),
         };
         let (client_in, their_out) = tokio::io::duplex(PIPE_BYTES);
         let (their_in, client_out) = tokio::io::duplex(PIPE_BYTES);
@@ -349,4 +369,67 @@ pub async fn answer_tools(upstream: &mut Peer, tools: &Value) {
 
 pub fn text_of(result: &Value) -> &str {
     result["result"]["content"][0]["text"].as_str().unwrap_or_default()
+}
+
+/// A rig with a policy file that a test can change.
+pub struct Gated {
+    pub rig: Rig,
+    pub folder: tempfile::TempDir,
+}
+
+impl std::ops::Deref for Gated {
+    type Target = Rig;
+    fn deref(&self) -> &Rig {
+        &self.rig
+    }
+}
+
+impl std::ops::DerefMut for Gated {
+    fn deref_mut(&mut self) -> &mut Rig {
+        &mut self.rig
+    }
+}
+
+impl Gated {
+    pub async fn start(policy: &str, setup: Setup) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("policy.toml");
+        std::fs::write(&file, policy).unwrap();
+        let rig = Rig::start(Setup { policy: Some(file), ..setup }).await;
+        Self { rig, folder }
+    }
+
+    pub fn write_policy(&self, policy: &str) {
+        let next = self.folder.path().join("next.toml");
+        std::fs::write(&next, policy).unwrap();
+        std::fs::rename(next, self.folder.path().join("policy.toml")).unwrap();
+    }
+
+    pub fn remove_policy(&self) {
+        std::fs::remove_file(self.folder.path().join("policy.toml")).unwrap();
+    }
+}
+
+impl Rig {
+    /// The client calls a tool, and nothing is taken to happen.
+    pub async fn call_tool(&mut self, id: u64, name: &str, arguments: Value) {
+        let params = json!({"name": name, "arguments": arguments});
+        self.client.say(json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})).await;
+    }
+
+    /// A person decides about a call.
+    pub async fn decide(&self, round: &wire::Round, response: Response) -> Result<wire::Round, Error> {
+        let people = self.sayso.people_as(Principal::person("ada"), Channel::Http);
+        let answer = Answer { digest: Some(round.digest), ..Answer::one("call", response) };
+        people.answer(round.round_id, answer, "key").await
+    }
+
+    /// A person approves a call, with other arguments where some are given.
+    pub async fn approve(&self, round: &wire::Round, arguments: Option<&str>) {
+        let response = match arguments {
+            Some(arguments) => Response::accept(Json::parse(&format!(r#"{{"arguments":{arguments}}}"#)).unwrap()),
+            None => Response::consent(),
+        };
+        self.decide(round, response).await.unwrap();
+    }
 }

@@ -170,6 +170,8 @@ impl Stage {
             hold: Hold::DEFAULT,
             linger: Duration::from_secs(0),
             replay: Replay::Never,
+            ask_user: false,
+            gate: None,
         };
         let (client_end, gateway_end) = tokio::io::duplex(PIPE_BYTES);
         let (input, output) = tokio::io::split(gateway_end);

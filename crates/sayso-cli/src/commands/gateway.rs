@@ -1,12 +1,14 @@
 //! `sayso gateway`: an MCP server in front of another.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args as ClapArgs;
+use sayso::policy::{Mode, PolicyFiles};
 use sayso::{Desk, Error, Principal, Sayso};
-use sayso_agents::gateway::{self, GatewayExit, GatewayOptions, Hold, Program, Replay};
+use sayso_agents::gateway::{self, Gate, GatewayExit, GatewayOptions, Hold, Program, Replay};
 use sayso_http::client::{Client, ClientOptions};
 
 use crate::args::Place;
@@ -20,6 +22,7 @@ use crate::{account, credential, exit, output, stop, store};
 #[derive(Debug, ClapArgs)]
 #[command(after_help = exit::help(&[
     "sayso gateway --name everything -- npx @modelcontextprotocol/server-everything stdio",
+    "sayso gateway --name files --policy policy.toml -- npx @modelcontextprotocol/server-filesystem /home/ada/work",
     "sayso gateway --name shipping --hold auto --linger 3600 -- ./shipping-server",
     "sayso gateway --name shipping --server http://127.0.0.1:7717 --token-file agent.token -- ./shipping-server",
 ]))]
@@ -37,6 +40,16 @@ pub struct GatewayArgs {
     /// How long to stay for paused calls after the client has left, in seconds
     #[arg(long, default_value_t = 600, value_name = "SECONDS")]
     linger: u64,
+    /// Judge every call by this policy before it reaches the server; a file a layer (see policy.md)
+    #[arg(long, value_name = "FILE")]
+    policy: Vec<PathBuf>,
+    /// What becomes of calls that no rule is about: approval, autonomous or guarded. Without this and without --policy
+    /// every call passes
+    #[arg(long, value_parser = super::policy::mode)]
+    mode: Option<Mode>,
+    /// Give the agent a tool, `ask_user`, to ask a person by itself
+    #[arg(long)]
+    ask_user: bool,
     /// Keep the rounds at a `sayso serve` instead of in the data folder; needs --token-file with an agent's token
     #[arg(long, value_name = "URL")]
     server: Option<String>,
@@ -86,12 +99,32 @@ fn hold(text: &str) -> Result<Hold, String> {
     }
 }
 
-/// Where the rounds are kept: at a server, or in the data folder or database.
-async fn desk(place: &Place, args: &GatewayArgs) -> Result<Arc<dyn Desk>, CommandError> {
+/// The policy that judges the calls, if any does.
+fn policy(args: &GatewayArgs) -> Result<Option<PolicyFiles>, CommandError> {
+    if args.policy.is_empty() && args.mode == Some(Mode::Guarded) {
+        return Err(CommandError::Usage {
+            message: "--mode guarded needs a policy, since it denies what no rule allows".to_owned(),
+            help: "pass --policy FILE".to_owned(),
+        });
+    }
+    if args.policy.is_empty() && args.mode.is_none() {
+        return Ok(None);
+    }
+    let policy = PolicyFiles::open(&args.policy);
+    for fault in policy.current().faults() {
+        output::note(&format!("warning: {fault}; every call is denied until that is put right"));
+    }
+    Ok(Some(policy))
+}
+
+/// Where the rounds are kept, at a server or in the data folder or database, and this worker's name there.
+async fn desk(place: &Place, args: &GatewayArgs) -> Result<(Arc<dyn Desk>, String), CommandError> {
     let Some(server) = &args.server else {
         let owner = account::owner(place.account.as_deref());
         let sayso = Sayso::open(store::resolve(place)?.options().person(owner).sweeping()).await?;
-        return Ok(Arc::new(sayso.desk(Principal::agent(format!("gateway:{}", args.name)))));
+        let desk = sayso.desk(Principal::agent(format!("gateway:{}", args.name)));
+        let worker = desk.owner_id().to_owned();
+        return Ok((Arc::new(desk), worker));
     };
     let Some(file) = &place.token_file else {
         return Err(CommandError::Usage {
@@ -119,18 +152,24 @@ async fn desk(place: &Place, args: &GatewayArgs) -> Result<Arc<dyn Desk>, Comman
         };
         CommandError::Advised { error, help }
     })?;
-    Ok(Arc::new(client))
+    let worker = client.owner_id().to_owned();
+    Ok((Arc::new(client), worker))
 }
 
 /// Runs until the client leaves, or until SIGINT or SIGTERM.
 pub async fn run(place: &Place, args: GatewayArgs) -> Result<(), CommandError> {
-    let desk = desk(place, &args).await?;
+    let policy = policy(&args)?;
+    // The client's connection is the session: it lasts as long as this process.
+    let (desk, session) = desk(place, &args).await?;
+    let gate = policy.map(|policy| Gate { policy: Arc::new(policy), mode: args.mode, session });
     let options = GatewayOptions {
         name: args.name,
         upstream: Arc::new(Program(args.command)),
         hold: args.hold,
         linger: Duration::from_secs(args.linger),
         replay: args.replay.into(),
+        ask_user: args.ask_user,
+        gate,
     };
     let report = gateway::run(desk, options, tokio::io::stdin(), tokio::io::stdout(), stop::signal()?).await;
     if report.skipped_lines > 0 {

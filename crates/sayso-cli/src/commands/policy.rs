@@ -76,7 +76,7 @@ struct ExplainArgs {
     json: bool,
 }
 
-fn mode(word: &str) -> Result<Mode, String> {
+pub(super) fn mode(word: &str) -> Result<Mode, String> {
     let modes = [Mode::Approval, Mode::Autonomous, Mode::Guarded];
     let found = modes.into_iter().find(|mode| mode.as_str() == word);
     found.ok_or_else(|| "must be one of approval, autonomous, guarded".to_owned())

@@ -26,7 +26,7 @@ pub use explain::{Considered, Explanation, Outcome};
 pub use glob::Glob;
 pub use grant::{Grant, GrantScope, GrantedCall, NotCovered, Pins};
 pub use layers::{Layer, LayerText, Mode, Policy, ToolText};
-pub use rule::{DEFAULT as DEFAULT_RULE, Decision, Rule, RuleText};
+pub use rule::{DEFAULT as DEFAULT_RULE, DEFINITION, Decision, Rule, RuleText};
 pub use shell::{CommandPattern, Opaque, Segment, WorkFolder, split};
 pub use tool::{ToolName, ToolPattern};
 pub use verdict::{Basis, Recheck, RuleRef, Verdict};

@@ -87,7 +87,7 @@ pub struct Rule {
 /// What stands in a rule's place where none decides.
 pub const DEFAULT: &str = "default";
 /// What stands in a rule's place where a tool is another than was reviewed.
-pub(super) const DEFINITION: &str = "definition";
+pub const DEFINITION: &str = "definition";
 /// Names of rules that are nobody's.
 const RESERVED: [&str; 2] = [DEFAULT, DEFINITION];
 

@@ -21,7 +21,7 @@ pub use grant::{Cleared, Grant, GrantKind, GrantPage, NewApproval};
 pub use keyed::Keyed;
 pub use problem::{Problem, Winner};
 pub use request::{ChoiceOption, Request, RequestKind};
-pub use round::{Answered, Call, NewRound, Round, RoundPage};
+pub use round::{Answered, Call, NewRound, Round, RoundPage, Superseded};
 pub use step::{Settlement, Step, StepKind};
 pub use token::{NewToken, NewTokenKind, Token, TokenPage};
 pub use worker::{

@@ -1,7 +1,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Keyed, Request};
+use super::{Keyed, LeaseToken, Request};
 use crate::id::{ExecutionId, RoundId};
 use crate::json::Json;
 use crate::principal::{Channel, Principal};
@@ -18,6 +18,16 @@ pub struct Call {
     /// Its arguments, as written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Json>,
+}
+
+/// A round whose place another takes, and the token its holder has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Superseded {
+    /// The round.
+    pub round_id: RoundId,
+    /// The holder's token; the holder is whoever opens the new round.
+    pub lease_token: LeaseToken,
 }
 
 /// `POST /v1/rounds`: only `requests` is required.
@@ -48,6 +58,9 @@ pub struct NewRound {
     /// Until when an answer is accepted.
     #[serde(default)]
     pub deadline: Option<UnixMs>,
+    /// In the place of `deadline`: for how long from now, in milliseconds of the store's clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline_in_ms: Option<i64>,
     /// How many rounds the operation may have.
     #[serde(default)]
     pub round_limit: Option<u32>,
@@ -60,6 +73,9 @@ pub struct NewRound {
     /// An earlier round of the same asker whose answer is suggested to the person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suggestion_of: Option<RoundId>,
+    /// A round of the same worker's that ends as `superseded` in the same transaction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub supersedes: Option<Superseded>,
     /// What is asked.
     pub requests: Keyed<Request>,
 }

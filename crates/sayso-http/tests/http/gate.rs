@@ -76,7 +76,12 @@ async fn a_call_is_allowed_denied_or_asked_and_the_answer_is_taken_once() {
     it.answer(&next["round"], json!({"action": "decline", "reason": "no"})).await;
     let denied = it.gate("bank:transfer").await;
     assert_eq!((&denied["verdict"], &denied["reason"]), (&json!("deny"), &json!("no")));
-    assert!(denied["message"].as_str().unwrap().contains("A person denied this call: no"));
+    assert!(
+        denied["message"]
+            .as_str()
+            .unwrap()
+            .contains("A person refused this call. It was not run. Do not try another way. The reason: no")
+    );
 }
 
 #[tokio::test]

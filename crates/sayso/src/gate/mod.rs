@@ -157,7 +157,8 @@ impl Allowed {
 impl Denied {
     /// What the agent is told.
     pub fn words(&self) -> String {
-        words::denied(self.round.is_some(), self.reason.as_deref())
+        let reason = self.reason.as_deref();
+        if self.round.is_some() { words::declined(reason) } else { words::denied_by(&self.rules, reason) }
     }
 
     fn by_policy(verdict: Verdict) -> Self {

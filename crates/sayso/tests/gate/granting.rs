@@ -157,7 +157,7 @@ async fn a_denial_reaches_the_agent_even_where_a_grant_has_come_meanwhile() {
     scene.sayso.people().grant(NewGrant::of(rule("bank:*"))).await.expect("granted");
     let denial = denied(scene.judge(&transfer("1")).await);
     assert_eq!(denial.reason.as_deref(), Some("not this week"));
-    assert!(denial.words().contains("A person denied this call: not this week"), "{}", denial.words());
+    assert!(denial.words().contains("The reason: not this week"), "{}", denial.words());
     assert_eq!(scene.row(&round).await.status, Status::Resolved);
     assert!(round.requests.get(CALL_KEY).is_some());
 }

@@ -1,0 +1,218 @@
+//! A call that waits for a person's word: asked, judged again once there is one, and run exactly once or not at all.
+
+use sayso::policy::{Decision, Recheck, Verdict};
+use sayso::wire::{self, RequestKind};
+use sayso::{Ask as NewRound, Error, Failure, Fence, Outcome, Request, Response, Status, Step, words};
+use sayso_core::limits;
+use sayso_core::response::{Action, Content};
+use sayso_core::round::OperationKind;
+use sayso_core::schema::FormSchema;
+use tokio::time::Instant;
+
+use super::call::{Approval, Ask, Asker};
+use super::gate::{Judgement, Subject};
+use super::session::Session;
+use super::timers::{Due, TRY_AGAIN};
+
+/// The key of the one request in an approval of ours.
+const CALL_KEY: &str = "call";
+/// What follows a description that was too long to be shown whole.
+const CUT: &str = " […]";
+
+impl Session {
+    /// Asks a person whether a call may run; in the place of an earlier question `instead_of`, where there is one. The
+    /// question is stored before anybody sees it; if it cannot be, the call does not run.
+    pub(super) async fn ask_approval(
+        &mut self,
+        number: u64,
+        subject: &Subject,
+        judged: &Judgement,
+        instead_of: Option<Ask>,
+    ) {
+        let earlier = instead_of.as_ref().and_then(|ask| Some((ask.round, ask.fence.clone()?)));
+        if self.asks.len() >= limits::OPEN_QUESTIONS_MAX {
+            let text = format!("{} {} questions are open.", words::APPROVAL_UNAVAILABLE, limits::OPEN_QUESTIONS_MAX);
+            return self.not_asked(number, earlier, &text).await;
+        }
+        let request = self.approval_request(subject, judged);
+        let mut new = self.new_round(NewRound::one(CALL_KEY, request.clone()), &[number]);
+        new.calls = Vec::new();
+        new.deadline_in_ms = judged.verdict.deadline_ms;
+        new.supersedes = earlier.clone().map(|(round_id, fence)| {
+            let lease_token = wire::LeaseToken(fence.token);
+            wire::Superseded { round_id, lease_token }
+        });
+        let opened = match self.desk.open(new, None).await {
+            Ok(opened) => opened,
+            Err(error) => return self.not_asked(number, earlier, &not_asked_words(&error)).await,
+        };
+        let Some(fence) = opened.fence else { return };
+        if let Some(call) = self.call(number) {
+            call.execution = Some(opened.round.execution_id);
+        }
+        let approval =
+            Approval { rules: judged.verdict.rules.clone(), arguments: subject.arguments.clone(), is_answered: false };
+        let ask = Ask {
+            asker: Asker::Gate(Box::new(approval)),
+            round: opened.round.round_id,
+            fence: Some(fence),
+            request,
+            candidates: vec![number],
+            own_execution: None,
+            answered: false,
+        };
+        // A desk that had to repeat itself may find the round answered already: then nothing more happens to it.
+        let seen_rev = if opened.round.status == Status::Pending { opened.round.rev } else { 0 };
+        self.open_ask(ask, seen_rev).await;
+    }
+
+    /// What is asked about a call: everything that an approval is bound to.
+    fn approval_request(&self, subject: &Subject, judged: &Judgement) -> Request {
+        let Subject { kind, tool, arguments, definition, .. } = subject;
+        let known = Some(tool.name()).filter(|_| *kind == OperationKind::Tool);
+        let known = known.and_then(|name| self.lists.definition(name));
+        let schema = known.and_then(|known| known.input_schema.clone());
+        let verdict = &judged.verdict;
+        Request {
+            tool: Some(tool.to_string()),
+            message: known.and_then(|known| known.description.as_deref()).map(shown),
+            arguments: Some(arguments.canonical()).and_then(|text| sayso::Json::parse(&text).ok()),
+            effects: Some(judged.effects.iter().collect()),
+            definition: *definition,
+            rule: Some(shown(&asking(verdict))),
+            session: self.options.gate.as_ref().map(|gate| gate.session.clone()),
+            // A schema that an answer could not be checked by allows no changes.
+            arguments_schema: schema.filter(|schema| FormSchema::open(schema).is_ok()),
+            require_second_person: verdict.require_second_person.then_some(true),
+            ..Request::empty(RequestKind::Approval)
+        }
+    }
+
+    /// Nobody could be asked. An earlier question that this one was to replace ends with the call.
+    async fn not_asked(&mut self, number: u64, earlier: Option<(sayso::RoundId, Fence)>, text: &str) {
+        const SUSPEND_FAILED: &str = "suspend_failed";
+        let failure = Failure::new(SUSPEND_FAILED, "the next question could not be stored; the call was not run");
+        let step = |(round, fence)| {
+            let superseded = Failure::new(Failure::SUPERSEDED, "the call was judged again before it ran");
+            Step::Failed(round, Some(fence), superseded)
+        };
+        self.end_held(number, earlier.map(step).into_iter().collect(), Outcome::Failed(failure), text).await;
+    }
+
+    /// A person has decided about a call, or nobody can any more. What was approved is started, which is stored before
+    /// it runs, once somebody waits for its result.
+    pub(super) async fn verdict_came(&mut self, number: u64, round: &wire::Round) {
+        let Some(ask) = self.asks.get_mut(&number) else { return };
+        let ([call], Asker::Gate(approval)) = (ask.candidates.as_slice(), &mut ask.asker) else { return };
+        let (call, round_id, fence) = (*call, ask.round, ask.fence.clone());
+        approval.is_answered = true;
+        if let Some(failure) = &round.failure {
+            self.asks.remove(&number);
+            let outcome = Outcome::Failed(failure.clone());
+            return self.end_held(call, Vec::new(), outcome, &words::approval_ended(failure)).await;
+        }
+        let is_approved = round.answered.as_ref().is_none_or(|answered| answered.action == Some(Action::Accept));
+        if is_approved {
+            let has_waiter = self.call(call).is_some_and(|call| call.waiter.is_some());
+            if !has_waiter || !self.knows_tools(call).await {
+                return;
+            }
+        }
+        let Some(fence) = fence else { return };
+        match self.desk.start(round_id, fence).await {
+            Ok(handed) => self.decided(number, call, handed.responses.get(CALL_KEY)).await,
+            Err(error @ (Error::Conflict { .. } | Error::State { .. })) => {
+                // Somebody took this process for dead and ended the round; the call never ran.
+                self.asks.remove(&number);
+                let failure = Failure::new(error.code().as_str(), error.to_string());
+                let text = format!("{error}. The call was not run.");
+                self.end_held(call, Vec::new(), Outcome::Failed(failure), &text).await;
+            }
+            // The store is away for a moment: the answer is there, and is looked for again.
+            Err(_) => self.timers.at(Instant::now() + TRY_AGAIN, Due::HandOver { ask: number }),
+        }
+    }
+
+    async fn decided(&mut self, number: u64, call: u64, response: Option<&Response>) {
+        let text = match response.map(|response| response.action) {
+            Some(Action::Accept) => {
+                return self.approved(number, call, response.and_then(|response| response.content.as_ref())).await;
+            }
+            Some(Action::Decline) => words::declined(response.and_then(|response| response.reason.as_deref())),
+            Some(Action::Cancel) | None => words::DISMISSED.to_owned(),
+        };
+        let steps = self.asks.remove(&number).map(Ask::arrived).unwrap_or_default();
+        self.end_held(call, steps, Outcome::Completed, &text).await;
+    }
+
+    /// The policy has the last word, on the arguments that would run now.
+    async fn approved(&mut self, number: u64, call: u64, content: Option<&sayso::Json>) {
+        let Some(ask) = self.asks.get(&number) else { return };
+        let Some(asked) = ask.approval() else { return };
+        let rules = asked.rules.clone();
+        let edited = content.and_then(Content::read).and_then(|content| content.arguments);
+        let edited = edited.filter(|arguments| arguments.canonical() != asked.arguments.canonical());
+        // What was shown may itself be what a person had changed before.
+        let arguments = edited.unwrap_or_else(|| asked.arguments.clone());
+        let subject = match self.subject(call, Some(&arguments)) {
+            Ok(subject) => subject,
+            Err(why) => return self.refused(number, call, &Verdict::error(why)).await,
+        };
+        let judged = self.judge(&subject).await;
+        match judged.verdict.recheck(&rules) {
+            Recheck::Go => {
+                self.review(&subject);
+                if let Some(ask) = self.asks.get_mut(&number) {
+                    ask.answered = true;
+                }
+                let own = self.subject(call, None).map(|subject| subject.arguments.canonical());
+                let is_changed = own.is_ok_and(|own| own != arguments.canonical());
+                self.dispatch(call, is_changed.then_some(arguments)).await;
+            }
+            Recheck::Refuse => self.refused(number, call, &judged.verdict).await,
+            Recheck::AskAgain => {
+                let earlier = self.asks.remove(&number);
+                self.ask_approval(call, &subject, &judged, earlier).await;
+            }
+        }
+    }
+
+    /// The policy denies by now what a person has approved.
+    async fn refused(&mut self, number: u64, call: u64, verdict: &Verdict) {
+        debug_assert_eq!(verdict.decision, Decision::Deny);
+        let Some(ask) = self.asks.remove(&number) else { return };
+        let failure = Failure::new(Failure::SUPERSEDED, "the policy denied the call before it ran");
+        let steps = vec![Step::Failed(ask.round, ask.fence, failure)];
+        let text = format!("A person approved this call, but then: {}", words::denied(verdict));
+        self.end_held(call, steps, Outcome::Completed, &text).await;
+    }
+}
+
+/// Who asks and why, for the person.
+fn asking(verdict: &Verdict) -> String {
+    let rules: Vec<_> = verdict.rules.iter().map(|rule| format!("{} {}", rule.layer.as_str(), rule.id)).collect();
+    match &verdict.reason {
+        Some(reason) => format!("{}: {reason}", rules.join(", ")),
+        None => rules.join(", "),
+    }
+}
+
+/// A text of others as far as a round can hold it.
+fn shown(text: &str) -> String {
+    if text.len() <= limits::MESSAGE_BYTES_MAX {
+        return text.to_owned();
+    }
+    let end = text.floor_char_boundary(limits::MESSAGE_BYTES_MAX - CUT.len());
+    format!("{}{CUT}", text.get(..end).unwrap_or_default())
+}
+
+/// What the agent reads where a call could not be put before a person.
+fn not_asked_words(error: &Error) -> String {
+    match error {
+        Error::Validation { .. } | Error::Limit(_) => {
+            format!("Approval unavailable: the call cannot be shown to a person ({error}). It was not run.")
+        }
+        Error::RoundLimit(_) => format!("Approval unavailable: {error}. It was not run."),
+        _ => words::APPROVAL_UNAVAILABLE.to_owned(),
+    }
+}

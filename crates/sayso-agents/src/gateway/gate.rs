@@ -1,0 +1,269 @@
+//! The gate: every call is judged before it reaches the upstream, by what the gateway itself has read of the tools.
+
+use sayso::policy::{Annotations, Context, DEFAULT_RULE, Decision, Effects, ToolName, Verdict};
+use sayso::{Digest, ExecutionId, Failure, Json, Outcome, Step, words};
+use sayso_core::round::OperationKind;
+use serde_json::json;
+
+use super::call::{Ask, Call, Open, Pending, Stage};
+use super::lists::Reading;
+use super::options::Gate;
+use super::passage;
+use super::session::Session;
+use crate::jsonrpc::{INTERNAL_ERROR, Message};
+
+/// What stands before the names of prompts and resources, so that rules can name them.
+const PROMPT: &str = "prompt:";
+const RESOURCE: &str = "resource:";
+
+/// Everything that a verdict on a call rests on.
+pub(super) struct Subject {
+    pub kind: OperationKind,
+    pub tool: ToolName,
+    pub arguments: Json,
+    pub annotations: Annotations,
+    /// The tool's definition, where it is listed.
+    pub definition: Option<Digest>,
+    /// The definition, where it is another than the session knows.
+    pub changed_definition: Option<Digest>,
+}
+
+/// A verdict, and what a person is told of the call.
+pub(super) struct Judgement {
+    pub verdict: Verdict,
+    pub effects: Effects,
+}
+
+impl Subject {
+    /// What is to be judged of an operation with these arguments; of prompts and resources there are none but what names
+    /// them. The error says why it cannot be judged.
+    fn new(server: &str, kind: OperationKind, name: &str, arguments: Json) -> Result<Self, String> {
+        let (name, arguments) = match kind {
+            OperationKind::Tool if name.starts_with(PROMPT) || name.starts_with(RESOURCE) => {
+                return Err("the tool has a name that rules use for prompts and resources".to_owned());
+            }
+            OperationKind::Tool => (name.to_owned(), arguments),
+            OperationKind::Prompt => (format!("{PROMPT}{name}"), arguments),
+            OperationKind::Resource => (format!("{RESOURCE}{name}"), Json::from_value(&json!({"uri": name}))),
+        };
+        let tool = ToolName::new(server, name).map_err(|error| error.to_string())?;
+        // Prompts and resources read by nature.
+        let read_only = (kind != OperationKind::Tool).then_some(true);
+        let annotations = Annotations { read_only, ..Annotations::default() };
+        Ok(Self { kind, tool, arguments, annotations, definition: None, changed_definition: None })
+    }
+}
+
+/// The arguments that an operation names; none are an empty object. An error where they cannot be read.
+fn arguments_of(message: &Message) -> Result<Json, String> {
+    let written = message.param("arguments").filter(|text| *text != "null").unwrap_or("{}");
+    Json::parse(written).map_err(|_| "the arguments cannot be read".to_owned())
+}
+
+impl Session {
+    /// A call arrives at the gate.
+    pub(super) async fn admit(&mut self, call: Call, client_id: &str) {
+        let number = self.number();
+        self.requests.insert(number, Pending::Call(Box::new(call)));
+        self.open.insert(client_id.to_owned(), Open::Forwarded(number));
+        self.go_on(number).await;
+    }
+
+    /// Goes on with a call that is held, as far as that is possible now.
+    pub(super) async fn go_on(&mut self, number: u64) {
+        if self.call(number).is_none_or(|call| call.stage != Stage::Held) {
+            return;
+        }
+        match self.asks.iter().find(|(_, ask)| ask.candidates == [number]).map(|(ask, _)| *ask) {
+            Some(ask)
+                if self.asks.get(&ask).is_some_and(|ask| ask.approval().is_some_and(|asked| asked.is_answered)) =>
+            {
+                self.hand_over_again(ask).await;
+            }
+            Some(_) => {}
+            None if self.knows_tools(number).await => self.judge_first(number).await,
+            None => {}
+        }
+    }
+
+    /// The tools have been read: the calls that waited for that go on.
+    pub(super) async fn held_calls_go_on(&mut self) {
+        let is_held = |pending: &Pending| matches!(pending, Pending::Call(call) if call.stage == Stage::Held);
+        let held: Vec<_> =
+            self.requests.iter().filter(|(_, pending)| is_held(pending)).map(|(number, _)| *number).collect();
+        for number in held {
+            self.go_on(number).await;
+        }
+    }
+
+    /// Whether the tools are known as they are now; where not, the call goes on once they are.
+    pub(super) async fn knows_tools(&mut self, number: u64) -> bool {
+        if self.call(number).is_none_or(|call| call.kind != OperationKind::Tool) || self.lists.state == Reading::Read {
+            return true;
+        }
+        if self.lists.state == Reading::Stale
+            && !self.upstream.is_running()
+            && let Err(why) = self.start_again().await
+        {
+            self.not_sent(number, &why).await;
+        }
+        false
+    }
+
+    async fn judge_first(&mut self, number: u64) {
+        let subject = match self.subject(number, None) {
+            Ok(subject) => subject,
+            Err(why) => return self.deny(number, &Verdict::error(why)).await,
+        };
+        let Judgement { verdict, effects } = self.judge(&subject).await;
+        match verdict.decision {
+            Decision::Allow => {
+                self.review(&subject);
+                self.dispatch(number, None).await;
+            }
+            Decision::Deny => self.deny(number, &verdict).await,
+            Decision::Ask => {
+                // The first definition is taken as it is; every other one is reviewed when its call is approved.
+                if subject.changed_definition.is_none() {
+                    self.review(&subject);
+                }
+                self.ask_approval(number, &subject, &Judgement { verdict, effects }, None).await;
+            }
+        }
+    }
+
+    /// What is to be judged of call `number`, with other arguments than its own where a person has changed them.
+    pub(super) fn subject(&mut self, number: u64, edited: Option<&Json>) -> Result<Subject, String> {
+        let call = self.call(number).ok_or("the call is gone")?;
+        let arguments = edited.cloned().map_or_else(|| arguments_of(&call.message), Ok)?;
+        let (kind, name) = (call.kind, call.name.clone());
+        self.subject_of(kind, &name, arguments)
+    }
+
+    fn subject_of(&self, kind: OperationKind, name: &str, arguments: Json) -> Result<Subject, String> {
+        let mut subject = Subject::new(&self.options.name, kind, name, arguments)?;
+        if kind == OperationKind::Tool {
+            let known = self.lists.definition(name);
+            subject.annotations = known.map(|known| known.annotations).unwrap_or_default();
+            subject.definition = known.map(|known| known.digest);
+            // One that is no longer listed is another than it was, too.
+            let now = subject.definition.unwrap_or_else(|| Digest::of_text("null"));
+            subject.changed_definition = self.reviewed.get(name).filter(|known| **known != now).map(|_| now);
+        }
+        Ok(subject)
+    }
+
+    /// What is said of a call now: by the policy, and by the default for prompts and resources, which are judged only
+    /// where a rule is about them. This is the one place where calls are judged, both before a person is asked and before
+    /// an approved call runs; so whatever else may stand in for a person, such as a grant, belongs here.
+    pub(super) async fn judge(&self, subject: &Subject) -> Judgement {
+        let Some(Gate { policy, mode, .. }) = &self.options.gate else {
+            // Nothing gets here without a gate; if it did, it would not run.
+            return Judgement { verdict: Verdict::error("there is no policy"), effects: Effects::ALL };
+        };
+        let policy = policy.current();
+        let context = Context {
+            annotations: subject.annotations,
+            mode: *mode,
+            changed_definition: subject.changed_definition,
+            work_folder: None,
+        };
+        let mut verdict = policy.evaluate(&subject.tool, &subject.arguments, &context);
+        let is_unnamed = verdict.rules.iter().all(|rule| rule.id == DEFAULT_RULE);
+        if subject.kind != OperationKind::Tool && verdict.decision == Decision::Ask && is_unnamed {
+            verdict.decision = Decision::Allow;
+        }
+        Judgement { verdict, effects: policy.facts(&subject.tool, subject.annotations).effects }
+    }
+
+    /// Whether a call may run that the gateway makes again by itself. Nobody is asked for that.
+    pub(super) async fn is_allowed_again(&self, kind: OperationKind, name: &str, message: &Message) -> bool {
+        let is_known = kind != OperationKind::Tool || self.lists.state == Reading::Read;
+        let subject = arguments_of(message).and_then(|arguments| self.subject_of(kind, name, arguments));
+        match subject {
+            Ok(subject) if is_known => self.judge(&subject).await.verdict.decision == Decision::Allow,
+            _ => false,
+        }
+    }
+
+    /// The definition under which this call was judged is the one that the session knows from now on.
+    pub(super) fn review(&mut self, subject: &Subject) {
+        if subject.kind == OperationKind::Tool
+            && let Some(definition) = subject.definition.or(subject.changed_definition)
+        {
+            self.reviewed.insert(subject.tool.name().to_owned(), definition);
+        }
+    }
+
+    /// Writes a call to the upstream, with other arguments where a person has changed them.
+    pub(super) async fn dispatch(&mut self, number: u64, edited: Option<Json>) {
+        let Some(call) = self.call(number) else { return };
+        if let Some(arguments) = edited {
+            let line = passage::with_param(&call.message, "arguments", arguments.as_str());
+            let Ok(message) = Message::parse(&line) else {
+                self.not_sent(number, "The call could not be written with the changed arguments").await;
+                return;
+            };
+            call.message = message;
+            call.ran_with = Some(arguments);
+        }
+        call.stage = Stage::Sent;
+        let line = passage::forwarded(&call.message, number, Some(&number.to_string()));
+        if let Err(why) = self.send_upstream(line).await {
+            self.not_sent(number, &why).await;
+        }
+    }
+
+    async fn deny(&mut self, number: u64, verdict: &Verdict) {
+        self.end_held(number, Vec::new(), Outcome::Completed, &words::denied(verdict)).await;
+    }
+
+    /// The call cannot be written to the upstream.
+    pub(super) async fn not_sent(&mut self, number: u64, why: &str) {
+        let failure = Failure::new("upstream_exited", format!("{why}; the call was not run"));
+        let steps = self.fail_approvals(number, &failure);
+        let text = format!("{why}. The call was not run.");
+        self.end_held(number, steps, Outcome::Failed(failure), &text).await;
+    }
+
+    /// Takes the approvals of a call out, with the steps that end them so.
+    pub(super) fn fail_approvals(&mut self, number: u64, failure: &Failure) -> Vec<Step> {
+        let is_its = |ask: &Ask| ask.approval().is_some() && ask.candidates == [number];
+        let its: Vec<_> = self.asks.iter().filter(|(_, ask)| is_its(ask)).map(|(ask, _)| *ask).collect();
+        let taken = its.iter().filter_map(|ask| self.asks.remove(ask));
+        taken.map(|ask| Step::Failed(ask.round, ask.fence, failure.clone())).collect()
+    }
+
+    /// Ends a call that never ran with words for the agent, which are its stored result where a person was asked.
+    pub(super) async fn end_held(&mut self, number: u64, mut steps: Vec<Step>, outcome: Outcome, text: &str) {
+        let Some(Pending::Call(call)) = self.requests.remove(&number) else { return };
+        let answer = not_run(call.kind, call.execution, text);
+        if let Some(execution) = call.execution {
+            let stored = format!(r#"{{"{}":{}}}"#, answer.member, answer.text);
+            steps.push(Step::Finished(execution, outcome, Json::parse(&stored).ok()));
+        }
+        self.hand_back(*call, steps, |client_id| answer.line(client_id)).await;
+    }
+}
+
+/// An answer of the gateway's own in the place of the upstream's.
+struct OwnAnswer {
+    member: &'static str,
+    text: String,
+}
+
+impl OwnAnswer {
+    fn line(&self, client_id: &str) -> String {
+        format!(r#"{{"jsonrpc":"2.0","id":{client_id},"{}":{}}}"#, self.member, self.text)
+    }
+}
+
+/// Of a tool the agent reads it as the tool's own words; of a prompt or resource its program reads an error.
+fn not_run(kind: OperationKind, execution: Option<ExecutionId>, text: &str) -> OwnAnswer {
+    if kind == OperationKind::Tool {
+        let result = json!({"content": [{"type": "text", "text": text}], "isError": true});
+        return OwnAnswer { member: "result", text: result.to_string() };
+    }
+    let data = execution.map(|execution| json!({"execution_id": execution.to_string()}));
+    OwnAnswer { member: "error", text: json!({"code": INTERNAL_ERROR, "message": text, "data": data}).to_string() }
+}
