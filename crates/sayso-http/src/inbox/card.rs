@@ -28,7 +28,7 @@ pub(super) fn call(approval: &Approval, server: &str) -> Markup {
 
 /// The arguments, laid out, every number and escape as it was written.
 pub(super) fn arguments(approval: &Approval) -> Markup {
-    html! { pre tabindex="0" role="region" aria-label="Arguments" { code { (words::pretty(&approval.arguments)) } } }
+    html! { pre tabindex="0" role="group" aria-label="Arguments" { code { (words::pretty(&approval.arguments)) } } }
 }
 
 /// What the call may do, a sentence each.

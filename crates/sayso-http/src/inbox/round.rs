@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Redirect, Response};
-use maud::html;
+use maud::{Markup, html};
 use sayso::wire::{Keyed, Response as Given, Round, responses_from_wire};
 use sayso::{Answer, Digest, FieldError, People, RoundId, Status};
 use sayso_core::error::Error;
@@ -94,6 +94,11 @@ struct AnswerPage<'a> {
 const CHANGED_ARGUMENTS: &str = "Look at what you changed, then approve it. Nothing was sent yet.";
 const NOTHING_CHANGED: &str = "The arguments are as they were proposed. Nothing was sent yet.";
 
+/// A way down to what was changed in the arguments of a request.
+fn to_changes(index: usize) -> Markup {
+    html! { p { a href=(format!("#r{index}-changes")) { "Go to what you changed" } } }
+}
+
 impl AnswerPage<'_> {
     async fn take(&self) -> Result<Response, Error> {
         if let Some(redrawn) = self.redrawn().await? {
@@ -141,11 +146,11 @@ impl AnswerPage<'_> {
     /// The form with what was changed in the arguments, or with what is wrong with them.
     async fn checked(&self) -> Result<Response, Error> {
         let mut errors = Vec::new();
-        let mut is_edited = false;
+        let mut edited_at = None;
         for (index, (key, request)) in self.requests.iter().enumerate() {
             let Asked::Approval(approval) = request else { continue };
             match edits::edited(index, approval, self.typed) {
-                Ok(edited) => is_edited |= edited.is_some(),
+                Ok(edited) => edited_at = edited_at.or(edited.map(|_| index)),
                 Err(found) => {
                     let at = format!("{}/content/arguments", pointer_to("/responses", key));
                     let placed = |error: FieldError| FieldError { pointer: format!("{at}{}", error.pointer), ..error };
@@ -156,8 +161,8 @@ impl AnswerPage<'_> {
         if !errors.is_empty() {
             return self.wrong(&errors).await;
         }
-        let text = if is_edited { CHANGED_ARGUMENTS } else { NOTHING_CHANGED };
-        let notice = Notice { title: "Not decided yet", text: text.to_owned(), more: None };
+        let text = if edited_at.is_some() { CHANGED_ARGUMENTS } else { NOTHING_CHANGED };
+        let notice = Notice { title: "Not decided yet", text: text.to_owned(), more: edited_at.map(to_changes) };
         self.again(&Problems::default(), Some(notice), StatusCode::OK).await
     }
 
@@ -170,17 +175,16 @@ impl AnswerPage<'_> {
                 edited.canonical() != approval.arguments.canonical() && !edits::is_reviewed(index, &edited, self.typed)
             })
         };
-        let has_unseen = self.requests.iter().enumerate().any(|(index, (key, request))| match request {
+        let unseen = self.requests.iter().enumerate().position(|(index, (key, request))| match request {
             Asked::Approval(approval) => is_unseen(index, key, approval),
             _ => false,
         });
-        if !has_unseen || self.round.status != Status::Pending {
-            return Ok(None);
-        }
+        let Some(index) = unseen.filter(|_| self.round.status == Status::Pending) else { return Ok(None) };
         if let Err(Error::Validation { fields, .. }) = check(&self.requests, &responses_from_wire(responses)) {
             return self.wrong(&fields).await.map(Some);
         }
-        let notice = Notice { title: "Not approved yet", text: CHANGED_ARGUMENTS.to_owned(), more: None };
+        let more = Some(to_changes(index));
+        let notice = Notice { title: "Not approved yet", text: CHANGED_ARGUMENTS.to_owned(), more };
         self.again(&Problems::default(), Some(notice), StatusCode::OK).await.map(Some)
     }
 
