@@ -35,8 +35,8 @@ pub(super) fn arguments(approval: &Approval) -> Markup {
 pub(super) fn risks(effects: &[Effect]) -> Markup {
     html! {
         ul.risks aria-label="What it may do" {
-            @if effects.is_empty() { li.risk { (words::NOTHING_KNOWN) } }
-            @for effect in effects { li.risk.(words::effect_tone(*effect)) { (words::effect(*effect)) } }
+            @if effects.is_empty() { li.risk { (Effect::NOTHING_KNOWN) } }
+            @for effect in effects { li.risk.(words::effect_tone(*effect)) { (effect.in_words()) } }
         }
     }
 }
