@@ -164,7 +164,14 @@ describe("in the browser", { concurrency: 3 }, () => {
       at: { type: "string", format: "date-time", title: "Moment" },
       zip: { type: "string", pattern: "^[0-9]{5}$", title: "Postcode" },
       notes: { type: "string", maxLength: 400, title: "Notes" },
-      customs: { type: "object", title: "Customs", properties: { code: { type: "string" } }, required: ["code"] },
+      // More members than are named: it is entered as JSON.
+      customs: {
+        type: "object",
+        title: "Customs",
+        properties: { code: { type: "string" } },
+        required: ["code"],
+        additionalProperties: {},
+      },
     };
     const schema = { type: "object", properties, required: Object.keys(properties) };
     const { round_id } = await house.agents.ask({ form: { kind: "form", message: "More", schema } });

@@ -110,7 +110,8 @@ impl<'g> Calls<'g> {
         if let Some(reason) = given.deny.filter(|_| is_meant) {
             return Ok(Some(Response::decline(reason.map(str::to_owned))));
         }
-        if !given.accept && !(given.approve && is_meant) {
+        let is_approved = given.accept || (given.approve && is_meant);
+        if !is_approved {
             return Ok(None);
         }
         let is_target = self.target == Some(key);

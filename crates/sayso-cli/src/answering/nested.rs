@@ -102,7 +102,9 @@ mod tests {
         "parcels":{"type":"array","items":{"type":"object","properties":{"kg":{"type":"number"},"tags":{"type":"array","items":{"enum":["a","b"]}}}}},
         "address.note":{"type":"string"}}}"#;
 
-    fn read(texts: &[(&str, &[&str])]) -> Result<String, String> {
+    type GivenTexts<'a> = &'a [(&'a str, &'a [&'a str])];
+
+    fn read(texts: GivenTexts<'_>) -> Result<String, String> {
         let form = FormSchema::open(&Json::parse(SCHEMA).unwrap()).unwrap();
         let texts: Vec<Texts<'_>> = texts.iter().map(|(name, texts)| (*name, texts.to_vec())).collect();
         object(form.fields(), &texts, "/content")
@@ -112,7 +114,7 @@ mod tests {
 
     #[test]
     fn a_path_leads_into_groups_and_rows() {
-        let given: &[(&str, &[&str])] = &[
+        let given: GivenTexts<'_> = &[
             ("address.street", &["Elm"]),
             ("parcels.1.kg", &["2.0"]),
             ("parcels.0.kg", &["1.50"]),
@@ -127,7 +129,7 @@ mod tests {
 
     #[test]
     fn what_leads_nowhere_is_told_with_its_place() {
-        let cases: [(&[(&str, &[&str])], &str); 6] = [
+        let cases: [(GivenTexts<'_>, &str); 6] = [
             (&[("address.town", &["x"])], "/content/address/town is not a field"),
             (&[("parcels.kg", &["1"])], "/content/parcels/kg is a list"),
             (&[("parcels.1.kg", &["1"])], "/content/parcels/0 is missing"),

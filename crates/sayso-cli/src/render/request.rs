@@ -96,10 +96,10 @@ fn write_approval(out: &mut String, approval: &Approval, wire: Option<&wire::Req
     write_lines(out, &pretty(&approval.arguments));
     out.push_str("  What it may do:\n");
     if approval.effects.is_empty() {
-        out.push_str("    Nothing is known. Take it for a call that destroys things and reaches the network.\n");
+        let _ = writeln!(out, "    {}", Effect::NOTHING_KNOWN);
     }
     for effect in &approval.effects {
-        let _ = writeln!(out, "    {}", effect_words(*effect));
+        let _ = writeln!(out, "    {}", effect.in_words());
     }
     if !approval.preview.is_empty() {
         out.push_str("  Preview, in the asker's words:\n");
@@ -119,15 +119,6 @@ fn write_approval(out: &mut String, approval: &Approval, wire: Option<&wire::Req
     }
     if approval.edits.is_some() {
         out.push_str("  You may change its arguments.\n");
-    }
-}
-
-fn effect_words(effect: Effect) -> &'static str {
-    match effect {
-        Effect::Read => "It reads data.",
-        Effect::Write => "It changes or deletes data. What it overwrites may be lost.",
-        Effect::Exec => "It runs a program.",
-        Effect::Network => "It reaches the network, beyond this machine.",
     }
 }
 

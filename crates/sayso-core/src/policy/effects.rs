@@ -29,6 +29,20 @@ impl Effect {
             Self::Network => "network",
         }
     }
+
+    /// What a call that has it may do, told to whoever is asked.
+    pub fn in_words(self) -> &'static str {
+        match self {
+            Self::Read => "It reads data.",
+            Self::Write => "It changes or deletes data. What it overwrites may be lost.",
+            Self::Exec => "It runs a program.",
+            Self::Network => "It reaches the network, beyond this machine.",
+        }
+    }
+
+    /// What is told of a call of which nothing is known.
+    pub const NOTHING_KNOWN: &str =
+        "Nothing is known of what it may do. Take it for a call that destroys things and reaches the network.";
 }
 
 /// A set of effects.

@@ -107,7 +107,14 @@ async fn one_of_them(app: &Shared, session: &Session, pick: &Pick, action: Actio
         }
     };
     let headline = requests.iter().next().map(|(_, request)| words::excerpt(request.headline())).unwrap_or_default();
-    let title = html! { a href=(href) { (words::line(&round.server)) ": " (headline) } };
+    let arguments = requests.iter().find_map(|(_, request)| match request {
+        Asked::Approval(approval) => Some(words::excerpt(approval.arguments.as_str())),
+        _ => None,
+    });
+    let title = html! {
+        a href=(href) { (words::line(&round.server)) ": " (headline) }
+        @if let Some(arguments) = arguments { " " code { (arguments) } }
+    };
     if !is_decidable(&requests) && action == Action::Accept {
         let said = html! { "Needs more than a yes: open it to decide. Nothing was sent." };
         return Became { title, is_decided: false, said };

@@ -28,15 +28,15 @@ pub(super) fn call(approval: &Approval, server: &str) -> Markup {
 
 /// The arguments, laid out, every number and escape as it was written.
 pub(super) fn arguments(approval: &Approval) -> Markup {
-    html! { pre tabindex="0" role="region" aria-label="Arguments" { code { (words::pretty(&approval.arguments)) } } }
+    html! { pre tabindex="0" role="group" aria-label="Arguments" { code { (words::pretty(&approval.arguments)) } } }
 }
 
 /// What the call may do, a sentence each.
 pub(super) fn risks(effects: &[Effect]) -> Markup {
     html! {
         ul.risks aria-label="What it may do" {
-            @if effects.is_empty() { li.risk { (words::NOTHING_KNOWN) } }
-            @for effect in effects { li.risk.(words::effect_tone(*effect)) { (words::effect(*effect)) } }
+            @if effects.is_empty() { li.risk { (Effect::NOTHING_KNOWN) } }
+            @for effect in effects { li.risk.(words::effect_tone(*effect)) { (effect.in_words()) } }
         }
     }
 }

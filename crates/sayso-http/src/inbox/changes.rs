@@ -23,7 +23,7 @@ pub(super) fn between(before: &str, after: &str) -> Markup {
     html! {
         @if !lines.iter().any(is_changed) { p { "Nothing differs." } }
         @else {
-            div.diff tabindex="0" role="region" aria-label="What changed, line by line" {
+            div.diff tabindex="0" role="group" aria-label="What changed, line by line" {
                 @for (at, line) in lines.iter().enumerate() {
                     @if is_near(at) {
                         @match line {

@@ -87,7 +87,14 @@ fn nothing() -> Markup {
 
 /// The keys, which the page's script understands; without it, nobody is told of them.
 fn keys() -> Markup {
-    let keys = [("j", "next"), ("k", "previous"), ("o", "open"), ("x", "select"), ("a", "approve"), ("d", "deny")];
+    let keys = [
+        ("j", "next"),
+        ("k", "previous"),
+        ("o", "open"),
+        ("x", "select"),
+        ("a", "approve, then Enter"),
+        ("d", "deny, then Enter"),
+    ];
     html! {
         div.keys id="keys" hidden {
             p { "Keys: " @for (key, said) in keys { span { kbd { (key) } " " (said) } " " } }

@@ -108,7 +108,7 @@ fn who_answered(answered: &Answered, requests: &Requests, now: UnixMs) -> Markup
 }
 
 /// What came too late, to be copied.
-pub(super) fn too_late(requests: &Requests, typed: &Typed) -> Markup {
+fn too_late(requests: &Requests, typed: &Typed) -> Markup {
     let kept = kept(requests, typed);
     html! {
         section.too-late aria-labelledby="too-late" {
@@ -121,6 +121,11 @@ pub(super) fn too_late(requests: &Requests, typed: &Typed) -> Markup {
             }
         }
     }
+}
+
+/// What was typed for another question than the one that is asked now, to be copied.
+pub(super) fn left_behind(requests: &Requests, typed: &Typed) -> Option<Markup> {
+    (!kept(requests, typed).is_empty()).then(|| too_late(requests, typed))
 }
 
 fn pairs(pairs: &[(String, String)]) -> Markup {

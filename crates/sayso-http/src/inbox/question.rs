@@ -40,12 +40,13 @@ impl Question<'_> {
         let waited = app.sayso.last_wait(&self.round.server).await?;
         let title = words::asks(self.round, self.requests);
         let prefix = if self.drawn.problems.is_empty() { "" } else { "Error: " };
+        let tone = if status == StatusCode::OK { "mild" } else { "" };
         let main = html! {
             p.back { a href="/" { "← All waiting questions" } }
             h1 { (title) }
             div id="notice" {
                 @if let Some(notice) = &self.notice {
-                    div.problems role="alert" tabindex="-1" id="problems" autofocus { h2 { (notice.title) } p { (notice.text) } }
+                    div.problems.(tone) role="alert" tabindex="-1" id="problems" autofocus { h2 { (notice.title) } p { (notice.text) } }
                     @if let Some(more) = &notice.more { (more) }
                 }
             }
@@ -114,6 +115,12 @@ impl Question<'_> {
         }
     }
 
+    /// Whether approving would run other arguments than were proposed.
+    fn is_edited(&self, index: usize, request: &Request) -> bool {
+        let Request::Approval(approval) = request else { return false };
+        self.drawn.typed.is_some_and(|typed| matches!(edits::edited(index, approval, typed), Ok(Some(_))))
+    }
+
     /// What a request is called on the wire; there the schemas stand as they were written.
     fn written(&self, index: usize) -> Option<&wire::Request> {
         self.round.requests.0.get(index).map(|(_, request)| request)
@@ -157,6 +164,7 @@ impl Question<'_> {
     fn buttons(&self, index: usize, request: &Request) -> Markup {
         let Deeds { send, decline, otherwise, .. } = deeds(request);
         let id = action_id(index);
+        let send = if self.is_edited(index, request) { "Approve with the changes" } else { send };
         html! {
             div.actions { button.primary type="submit" id=(format!("{id}-0")) name=(id) value="accept" { (send) } }
             section.otherwise aria-labelledby="otherwise" {

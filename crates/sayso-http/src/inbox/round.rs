@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Redirect, Response};
-use maud::html;
+use maud::{Markup, html};
 use sayso::wire::{Keyed, Response as Given, Round, responses_from_wire};
 use sayso::{Answer, Digest, FieldError, People, RoundId, Status};
 use sayso_core::error::Error;
@@ -94,6 +94,11 @@ struct AnswerPage<'a> {
 const CHANGED_ARGUMENTS: &str = "Look at what you changed, then approve it. Nothing was sent yet.";
 const NOTHING_CHANGED: &str = "The arguments are as they were proposed. Nothing was sent yet.";
 
+/// A way down to what was changed in the arguments of a request.
+fn to_changes(index: usize) -> Markup {
+    html! { p { a href=(format!("#r{index}-changes")) { "Go to what you changed" } } }
+}
+
 impl AnswerPage<'_> {
     async fn take(&self) -> Result<Response, Error> {
         if let Some(redrawn) = self.redrawn().await? {
@@ -141,11 +146,11 @@ impl AnswerPage<'_> {
     /// The form with what was changed in the arguments, or with what is wrong with them.
     async fn checked(&self) -> Result<Response, Error> {
         let mut errors = Vec::new();
-        let mut is_edited = false;
+        let mut edited_at = None;
         for (index, (key, request)) in self.requests.iter().enumerate() {
             let Asked::Approval(approval) = request else { continue };
             match edits::edited(index, approval, self.typed) {
-                Ok(edited) => is_edited |= edited.is_some(),
+                Ok(edited) => edited_at = edited_at.or(edited.map(|_| index)),
                 Err(found) => {
                     let at = format!("{}/content/arguments", pointer_to("/responses", key));
                     let placed = |error: FieldError| FieldError { pointer: format!("{at}{}", error.pointer), ..error };
@@ -156,8 +161,8 @@ impl AnswerPage<'_> {
         if !errors.is_empty() {
             return self.wrong(&errors).await;
         }
-        let text = if is_edited { CHANGED_ARGUMENTS } else { NOTHING_CHANGED };
-        let notice = Notice { title: "Not decided yet", text: text.to_owned(), more: None };
+        let text = if edited_at.is_some() { CHANGED_ARGUMENTS } else { NOTHING_CHANGED };
+        let notice = Notice { title: "Not decided yet", text: text.to_owned(), more: edited_at.map(to_changes) };
         self.again(&Problems::default(), Some(notice), StatusCode::OK).await
     }
 
@@ -170,17 +175,16 @@ impl AnswerPage<'_> {
                 edited.canonical() != approval.arguments.canonical() && !edits::is_reviewed(index, &edited, self.typed)
             })
         };
-        let has_unseen = self.requests.iter().enumerate().any(|(index, (key, request))| match request {
+        let unseen = self.requests.iter().enumerate().position(|(index, (key, request))| match request {
             Asked::Approval(approval) => is_unseen(index, key, approval),
             _ => false,
         });
-        if !has_unseen || self.round.status != Status::Pending {
-            return Ok(None);
-        }
+        let Some(index) = unseen.filter(|_| self.round.status == Status::Pending) else { return Ok(None) };
         if let Err(Error::Validation { fields, .. }) = check(&self.requests, &responses_from_wire(responses)) {
             return self.wrong(&fields).await.map(Some);
         }
-        let notice = Notice { title: "Not approved yet", text: CHANGED_ARGUMENTS.to_owned(), more: None };
+        let more = Some(to_changes(index));
+        let notice = Notice { title: "Not approved yet", text: CHANGED_ARGUMENTS.to_owned(), more };
         self.again(&Problems::default(), Some(notice), StatusCode::OK).await.map(Some)
     }
 
@@ -250,14 +254,17 @@ impl AnswerPage<'_> {
             return outcome::respond(self.app, self.session, round, &self.requests, Some(self.typed)).await;
         };
         let requests = opened(&next)?;
-        let carried = self.carried(&next);
+        let is_carried = |name: &str| self.is_carried(&next, name);
+        let carried = self.can_carry(&next).then(|| Typed::new(self.typed.only(is_carried)));
+        let left =
+            if carried.is_some() { Typed::new(self.typed.only(|name| !is_carried(name))) } else { self.typed.clone() };
         let drawn = Drawn { typed: carried.as_ref(), problems: &Problems::default(), focus: None };
         let notice = Notice {
             title: "The question changed while you were looking at it",
             text: "Nothing was accepted. This is what changed; below is the question as it is now.".to_owned(),
             more: Some(html! {
                 (changes::of_rounds(round, &next))
-                (outcome::too_late(&self.requests, self.typed))
+                @if let Some(left) = outcome::left_behind(&self.requests, &left) { (left) }
             }),
         };
         let question = Question {
@@ -271,25 +278,25 @@ impl AnswerPage<'_> {
         question.respond(self.app, &self.session.person, StatusCode::CONFLICT).await
     }
 
-    /// What was typed, as far as it is about nothing that changed: requests that are the same, and the reasons. Edited
+    /// Whether what was typed can be shown in the new question's form: a form that is drawn with what was typed has no
+    /// defaults, so all of it was, or there is nothing to fill in.
+    fn can_carry(&self, next: &Round) -> bool {
+        let mut requests = next.requests.0.iter().enumerate();
+        requests.all(|(index, (_, request))| request.schema.is_none() || self.is_same(next, index))
+    }
+
+    fn is_same(&self, next: &Round, index: usize) -> bool {
+        self.round.requests.0.get(index).is_some_and(|old| next.requests.0.get(index) == Some(old))
+    }
+
+    /// Whether what a control held is about nothing that changed: requests that are the same, and the reasons. Edited
     /// arguments are left behind: they were made of what is no longer proposed.
-    fn carried(&self, next: &Round) -> Option<Typed> {
-        let (before, after) = (&self.round.requests.0, &next.requests.0);
-        let is_same = |index: usize| before.get(index).is_some_and(|old| after.get(index) == Some(old));
-        let is_wanted = |name: &str| {
-            let index = name.strip_prefix('r').and_then(|rest| rest.split_once('-')?.0.parse().ok());
-            index.is_some_and(|index: usize| {
-                let is_edit = name == arguments_id(index)
-                    || name == edits_id(index)
-                    || name == reviewed_id(index)
-                    || is_in_part(name, &part_id(index, Part::Arguments));
-                name == reason_id(index) || (is_same(index) && !is_edit && name != action_id(index))
-            })
-        };
-        // A form that is drawn with what was typed has no defaults: all of it was, or nothing.
-        let all_same = (0..after.len()).all(is_same);
-        let has_fields = next.requests.0.iter().any(|(_, request)| request.schema.is_some());
-        (all_same || !has_fields).then(|| Typed::new(self.typed.only(is_wanted)))
+    fn is_carried(&self, next: &Round, name: &str) -> bool {
+        let index = name.strip_prefix('r').and_then(|rest| rest.split_once('-')?.0.parse::<usize>().ok());
+        let Some(index) = index else { return false };
+        let is_edit = [arguments_id(index), edits_id(index), reviewed_id(index)].iter().any(|edit| name == edit)
+            || is_in_part(name, &part_id(index, Part::Arguments));
+        name == reason_id(index) || (self.is_same(next, index) && !is_edit && name != action_id(index))
     }
 }
 

@@ -178,20 +178,6 @@ pub(super) fn ended(failure: &Failure) -> &'static str {
     }
 }
 
-/// Said of a call of which nothing is known.
-pub(super) const NOTHING_KNOWN: &str =
-    "Nothing is known of what it may do. Take it for a call that destroys things and reaches the network.";
-
-/// What a call with this effect may do, in plain words.
-pub(super) fn effect(effect: Effect) -> &'static str {
-    match effect {
-        Effect::Read => "It reads data.",
-        Effect::Write => "It changes or deletes data. What it overwrites may be lost.",
-        Effect::Exec => "It runs a program.",
-        Effect::Network => "It reaches the network, beyond this machine.",
-    }
-}
-
 /// The class by which an effect is told apart.
 pub(super) fn effect_tone(effect: Effect) -> &'static str {
     if effect == Effect::Read { "mild" } else { "strong" }

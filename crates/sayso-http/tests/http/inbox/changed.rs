@@ -57,6 +57,7 @@ async fn an_answer_to_a_question_that_was_replaced_shows_what_changed_and_asks_a
         assert!(html.contains(part), "{part} in {html}");
     }
     assert!(!html.contains("value=\"inbox-1\""), "another answer has another key");
+    assert!(!html.contains("was not used"), "the reason stands in the new form");
     assert_eq!(served.sayso.round(&admin(), next.round_id).await.unwrap().status, Status::Pending);
     assert_eq!(served.submit(&next, &[("r0-action", "accept")]).await.status, 303);
     let ended = served.page(&path(round.round_id)).await;
