@@ -71,6 +71,7 @@ exec ${SAYSO} "$@"
 // What must have been shown for a page's example to have gone all the way.
 const SHOWN = {
   "README.md": [/"staging"/],
+  "docs/approvals.md": [/"verdict": "ask"/, /"verdict": "allow"/, /A person approved this call/, /"grant_id": "grt_/, /"revoked":1/],
   "docs/http.md": [/"status": "resolved"/, /"street": "1 Main Street"/, /"code": "forbidden"/, /^event: ?resolved$/m],
   "docs/kit.md": [/"outcome": "completed"/, /"managed_input_conflict"/],
 };

@@ -50,10 +50,10 @@ pub enum CommandError {
         /// Of how many.
         total: usize,
     },
-    /// A policy does not allow a call; why has been printed as the command's result.
-    #[error("{}", if *asks { "the policy asks a person about the call" } else { "the policy denies the call" })]
+    /// A call is not allowed; why has been printed as the command's result.
+    #[error("{}", if *asks { "a person is asked about the call" } else { "the call is denied" })]
     NotAllowed {
-        /// Whether a person would be asked; else it is denied.
+        /// Whether a person is asked; else it is denied.
         asks: bool,
     },
     /// `doctor` found something; it has been printed as the command's result.

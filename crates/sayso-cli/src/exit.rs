@@ -31,9 +31,9 @@ pub enum Exit {
     Timeout = 9,
     /// A plan was run, and not every operation passed.
     NotPassed = 10,
-    /// A policy denies the call.
+    /// The call is denied.
     Denied = 11,
-    /// A policy has a person asked about the call.
+    /// A person is asked about the call.
     Asks = 12,
     /// `doctor` looked, and found something to look at.
     Found = 13,
@@ -75,8 +75,8 @@ impl Exit {
             Self::Unavailable => "the store, a file or an address cannot be used now",
             Self::Timeout => "the wait ended first; the round goes on",
             Self::NotPassed => "a plan was run, and not every operation passed",
-            Self::Denied => "the policy denies the call",
-            Self::Asks => "the policy asks a person about the call",
+            Self::Denied => "the call is denied",
+            Self::Asks => "a person is asked about the call",
             Self::Found => "`doctor` found warnings or problems",
             Self::Interrupted => "interrupted; nothing was sent",
         }

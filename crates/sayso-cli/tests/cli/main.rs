@@ -17,6 +17,7 @@ mod disk;
 mod doctor;
 mod folder;
 mod forms;
+mod gating;
 mod kit;
 mod pages;
 mod plans;

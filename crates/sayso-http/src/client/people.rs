@@ -25,7 +25,7 @@ impl PeopleClient {
 
 /// What a server's list takes of a filter; the rest is for surfaces that sit on a store.
 fn query(filter: &RoundFilter) -> Result<String, Error> {
-    if filter.finished_or_answered || filter.asked_by.is_some() {
+    if filter.finished_or_answered || filter.asked_by.is_some() || filter.unfinished_gated.is_some() {
         return Err(Error::field("/filter", "is not one that a server's list takes"));
     }
     let mut query = form_urlencoded::Serializer::new(String::new());

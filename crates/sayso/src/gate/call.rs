@@ -104,11 +104,13 @@ impl Call {
         };
         let effects = policy.facts(&self.tool, self.annotations).effects;
         let rules: Vec<_> = verdict.rules.iter().map(|rule| format!("{} {}", rule.layer.as_str(), rule.id)).collect();
+        // What the rule says to whoever is asked stands first.
+        let preview: Vec<_> = verdict.reason.iter().chain(&self.preview).cloned().collect();
         let request = Request {
             tool: Some(path),
             message: Some(message),
             arguments: Some(arguments.clone()),
-            preview: (!self.preview.is_empty()).then(|| self.preview.clone()),
+            preview: (!preview.is_empty()).then_some(preview),
             effects: Some(effects.iter().collect()),
             definition: Some(self.definition()),
             rule: Some(rules.join(", ")),
