@@ -366,7 +366,11 @@ async fn the_wait_tool_runs_an_approved_call_too() {
     rig.until(&round, Status::ResponseValidated).await;
     rig.call_tool(2, "sayso_wait", json!({"execution_id": execution})).await;
     let number = heard_call(&mut rig, json!({"item": "anvil"})).await;
+    let running = rig.client.hear().await;
+    assert!(text_of(&running).contains("is running and has no result yet"), "{running}");
     rig.result(&number, "booked").await;
+    rig.until(&round, Status::Resolved).await;
+    rig.call_tool(3, "sayso_wait", json!({"execution_id": execution})).await;
     assert_eq!(text_of(&rig.client.hear().await), "booked");
 }
 

@@ -132,3 +132,12 @@ pub fn still_waiting(execution: ExecutionId, wait_tool: &str, inbox: &str) -> St
          Do not retry with other arguments and do not try another way. {inbox}"
     )
 }
+
+/// What an agent reads of a call that nobody holds up any more and that has no result yet.
+pub fn still_running(execution: ExecutionId, wait_tool: &str) -> String {
+    format!(
+        "This call is running and has no result yet. \
+         Call the tool `{wait_tool}` with {{\"execution_id\": \"{execution}\"}} to go on waiting, as often as needed. \
+         Do not make the call again in another way."
+    )
+}

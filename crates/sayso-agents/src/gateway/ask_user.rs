@@ -2,6 +2,7 @@
 
 use sayso::wire::{self, ChoiceOption, Keyed, RequestKind};
 use sayso::{Ask as NewRound, Error, Failure, Json, Outcome, Request, Response, Status, Step, words};
+use sayso_core::limits;
 use sayso_core::response::Action;
 use sayso_core::round::OperationKind;
 use serde_json::{Value, json};
@@ -109,6 +110,10 @@ impl Session {
         let waiter = self.waiter(message, id, false);
         if self.join(&key, &waiter).await {
             return;
+        }
+        if self.asks.len() >= limits::OPEN_QUESTIONS_MAX {
+            let words = format!("{} questions are open already; ask again later", limits::OPEN_QUESTIONS_MAX);
+            return self.client.send(super::handles::tool_error(id, &words)).await;
         }
         self.timers.at(waiter.hold_until, Due::HoldOver { client_id: id.to_owned() });
         let call = Call {

@@ -55,7 +55,10 @@ impl Session {
         let ask = self.asks.values().find(|ask| ask.pauses(number));
         let (round, message) = ask.map_or((None, String::new()), |ask| (Some(ask.round), ask.text()));
         let where_ = round.map(|round| format!("The person answers round {round} in Sayso.")).unwrap_or_default();
-        let text = words::still_waiting(execution, &self.lists.wait_tool(), &where_);
+        let text = match round {
+            Some(_) => words::still_waiting(execution, &self.lists.wait_tool(), &where_),
+            None => words::still_running(execution, &self.lists.wait_tool()),
+        };
         let Some(Pending::Call(call)) = self.requests.get(&number) else {
             return jsonrpc::error(&waiter.client_id, INTERNAL_ERROR, &text, None);
         };

@@ -158,7 +158,7 @@ impl Lists {
         };
         let Some((end, is_empty)) = place() else { return line.to_owned() };
         let comma = if is_empty { "" } else { "," };
-        let ask = may_ask.then(|| format!(",{}", ask_user::definition(&self.ask_tool()))).unwrap_or_default();
+        let ask = if may_ask { format!(",{}", ask_user::definition(&self.ask_tool())) } else { String::new() };
         splice(line, vec![(end..end, format!("{comma}{}{ask}", self.wait_tool_definition()))])
     }
 
