@@ -30,7 +30,7 @@ fn the_exit_code_is_the_verdict_and_an_answer_is_taken_once() {
     let allowed = folder.script(&with_policy(&["gate", "--tool", "notes:read"], file, &[])).expect_code(0);
     assert_eq!(allowed.stdout, "allow: This call is allowed.\n");
     let denied = folder.script(&with_policy(&["gate", "--tool", "bank:close"], file, &[])).expect_code(11);
-    assert!(denied.stdout.starts_with("deny: A rule denies this call: Accounts stay open."), "{}", denied.stdout);
+    assert!(denied.stdout.starts_with("deny: The policy denies this call (rule operator never)."), "{}", denied.stdout);
 
     let gate = || folder.script(&with_policy(&TRANSFER, file, &["--json"]));
     let asked = gate().expect_code(12).json();

@@ -54,7 +54,7 @@ impl Glob {
     }
 
     /// Whether the whole text is as the pattern says. A text over [`POLICY_TEXT_BYTES_MAX`] never is; whoever decides
-    /// by it asks [`is_too_long`] first.
+    /// by it asks first whether it is too long.
     pub fn matches(&self, text: &str) -> bool {
         if is_too_long(text) {
             return false;

@@ -105,7 +105,7 @@ async fn that_nobody_decided_is_a_problem_and_no_denial() {
     let body = json!({"session_id": "s", "tool": "bank:transfer", "arguments": {"amount": 12}});
     let reply = post("/v1/gate").bearer(&it.served.agent).json(body).send(&it.served).await;
     let problem = reply.problem(409, "managed_input_state");
-    assert!(problem["detail"].as_str().unwrap().contains("nobody refused"), "{problem}");
+    assert!(problem["detail"].as_str().unwrap().contains("Nobody refused"), "{problem}");
 }
 
 #[tokio::test]

@@ -51,7 +51,7 @@ async fn an_approval_that_is_dismissed_is_no_denial_and_runs_nothing() {
     scene.answer(&round, Response::cancel()).await;
     let (code, words) = failure_of(scene.gate().judge(&transfer("1")).await);
     assert_eq!(code, Failure::CANCELLED);
-    assert!(words.contains("nobody refused"), "{words}");
+    assert!(words.contains("Nobody refused"), "{words}");
 }
 
 #[tokio::test]
