@@ -61,7 +61,7 @@ pub fn line(message: &str, help: &str, initial: &str, check: Check<'_, str>) -> 
     settled(prompt.prompt())
 }
 
-/// As [`line`], without showing what is typed.
+/// As [`line()`], without showing what is typed.
 pub fn secret(message: &str, help: &str, check: Check<'_, str>) -> Result<Prompted<String>, CommandError> {
     loop {
         let mut prompt = Password::new(message).without_confirmation().with_display_mode(PasswordDisplayMode::Masked);
