@@ -22,7 +22,7 @@ use crate::{account, credential, exit, output, stop, store};
 #[derive(Debug, ClapArgs)]
 #[command(after_help = exit::help(&[
     "sayso gateway --name everything -- npx @modelcontextprotocol/server-everything stdio",
-    "sayso gateway --name files --policy policy.toml -- npx @modelcontextprotocol/server-filesystem /home/ada/work",
+    "sayso gateway --name files --policy policy.toml -- npx @modelcontextprotocol/server-filesystem /home/ada/code",
     "sayso gateway --name shipping --hold auto --linger 3600 -- ./shipping-server",
     "sayso gateway --name shipping --server http://127.0.0.1:7717 --token-file agent.token -- ./shipping-server",
 ]))]

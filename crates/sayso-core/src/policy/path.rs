@@ -56,18 +56,18 @@ mod tests {
 
     #[test]
     fn a_path_is_inside_by_its_parts_and_not_by_its_letters() {
-        let folder = Folder::parse("/home/ada/work/").unwrap();
+        let folder = Folder::parse("/home/ada/code/").unwrap();
         for (path, inside) in [
-            ("/home/ada/work", Some(true)),
-            ("/home/ada/work/a/../b", Some(true)),
-            ("//home/./ada/work/x", Some(true)),
-            ("/home/ada/workshop", Some(false)),
-            ("/home/ada/work/../secret", Some(false)),
-            ("/home/ada/work/../../../../etc", None),
+            ("/home/ada/code", Some(true)),
+            ("/home/ada/code/a/../b", Some(true)),
+            ("//home/./ada/code/x", Some(true)),
+            ("/home/ada/codeshop", Some(false)),
+            ("/home/ada/code/../secret", Some(false)),
+            ("/home/ada/code/../../../../etc", None),
             ("work/x", None),
             ("", None),
             ("~/x", None),
-            ("/home/ada/work/a\\..\\b", None),
+            ("/home/ada/code/a\\..\\b", None),
         ] {
             assert_eq!(folder.holds(path), inside, "{path}");
         }
