@@ -42,12 +42,12 @@ fn the_exit_code_is_the_verdict_and_an_answer_is_taken_once() {
     assert_ne!(again["round"]["round_id"], asked["round"]["round_id"]);
     answer(&folder, &again["round"], Response::decline(Some("too much".to_owned())));
     let waited = folder.script(&with_policy(&TRANSFER, file, &["--wait", "45s"])).expect_code(11);
-    assert!(waited.stdout.contains("A person denied this call: too much"), "{}", waited.stdout);
+    assert!(waited.stdout.contains("A person refused this call."), "{}", waited.stdout);
 
     let dismissed = gate().expect_code(12).json();
     answer(&folder, &dismissed["round"], Response::cancel());
     let nobody = gate().expect_code(5).problem();
-    assert!(nobody["detail"].as_str().unwrap().contains("nobody refused"), "{nobody}");
+    assert!(nobody["detail"].as_str().unwrap().contains("Nobody refused"), "{nobody}");
 }
 
 #[test]
