@@ -55,6 +55,38 @@ impl LocalPeople {
         }
     }
 
+    /// Checks and submits an answer, of a caller who may give one.
+    pub(crate) async fn submit(&self, round: RoundId, answer: Answer, key: &str) -> Result<wire::Round, Error> {
+        if key.is_empty() || key.len() > limits::NAME_BYTES_MAX {
+            let message = format!("must have 1 to {} bytes", limits::NAME_BYTES_MAX);
+            return Err(Error::field("/idempotency_key", message));
+        }
+        let question = self.sayso.question(&self.caller, round).await?;
+        let compiled = self.sayso.inner.questions.checked(&question)?;
+        let checked = match check(&compiled.requests, &responses_from_wire(&answer.responses)) {
+            Ok(checked) => checked,
+            Err(error) => {
+                let submission = self.submission(&answer, None, key);
+                return Err(self.refuse(round, submission, error).await);
+            }
+        };
+        let verdicts = verdicts(&compiled.requests, &checked.submitted);
+        let mut submission = self.submission(&answer, Some(&checked), key);
+        submission.approves = verdicts.iter().any(|verdict| verdict.is_approval && verdict.accepted);
+        submission.needs_second_person = needs_second_person(&compiled.requests, &verdicts);
+        let command = Command::Submit {
+            round,
+            submission: Box::new(submission),
+            verdicts,
+            submitted: stored_form(&checked.submitted)?,
+            effective: stored_form(&checked.effective)?,
+        };
+        match self.sayso.store().commit(vec![command]).await?.into_iter().next() {
+            Some(Reply::Round(row)) => Ok(question.shown(&row)),
+            _ => Err(Error::Corrupt("round")),
+        }
+    }
+
     fn submission(&self, answer: &Answer, checked: Option<&CheckedResponses>, key: &str) -> Submission {
         let given = responses_from_wire(&answer.responses);
         let canonical = checked.map(CheckedResponses::canonical).unwrap_or_default();
@@ -124,34 +156,7 @@ impl People for LocalPeople {
         if !self.caller.may_answer() {
             return Err(Error::Forbidden("an agent's credential cannot answer; a person does"));
         }
-        if key.is_empty() || key.len() > limits::NAME_BYTES_MAX {
-            let message = format!("must have 1 to {} bytes", limits::NAME_BYTES_MAX);
-            return Err(Error::field("/idempotency_key", message));
-        }
-        let question = self.sayso.question(&self.caller, round).await?;
-        let compiled = self.sayso.inner.questions.checked(&question)?;
-        let checked = match check(&compiled.requests, &responses_from_wire(&answer.responses)) {
-            Ok(checked) => checked,
-            Err(error) => {
-                let submission = self.submission(&answer, None, key);
-                return Err(self.refuse(round, submission, error).await);
-            }
-        };
-        let verdicts = verdicts(&compiled.requests, &checked.submitted);
-        let mut submission = self.submission(&answer, Some(&checked), key);
-        submission.approves = verdicts.iter().any(|verdict| verdict.is_approval && verdict.accepted);
-        submission.needs_second_person = needs_second_person(&compiled.requests, &verdicts);
-        let command = Command::Submit {
-            round,
-            submission: Box::new(submission),
-            verdicts,
-            submitted: stored_form(&checked.submitted)?,
-            effective: stored_form(&checked.effective)?,
-        };
-        match self.sayso.store().commit(vec![command]).await?.into_iter().next() {
-            Some(Reply::Round(row)) => Ok(question.shown(&row)),
-            _ => Err(Error::Corrupt("round")),
-        }
+        self.submit(round, answer, key).await
     }
 
     async fn show(&self, round: RoundId) -> Result<wire::Round, Error> {
