@@ -213,11 +213,11 @@ impl Session {
     }
 
     /// Whether a call may run that the gateway makes again by itself. Nobody is asked for that.
-    pub(super) async fn is_allowed_again(&self, kind: OperationKind, name: &str, message: &Message) -> bool {
+    pub(super) fn is_allowed_again(&self, kind: OperationKind, name: &str, message: &Message) -> bool {
         let is_known = kind != OperationKind::Tool || self.lists.state == Reading::Read;
         let subject = arguments_of(message).and_then(|arguments| self.subject_of(kind, name, arguments));
         match subject {
-            Ok(subject) if is_known => self.judge_with_grants(&subject).await.verdict.decision == Decision::Allow,
+            Ok(subject) if is_known => self.judge(&subject).verdict.decision == Decision::Allow,
             _ => false,
         }
     }
