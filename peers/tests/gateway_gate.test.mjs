@@ -84,6 +84,22 @@ describe("the filesystem server behind a policy", { concurrency: 3 }, () => {
     assert.equal((await callsHeard()).length, 1);
   });
 
+  test("what was approved for the session is written from then on, and nobody is asked again", async (t) => {
+    const { house, folder, client } = await openFiles(t);
+    const first = write(client, join(folder, "a.txt"), "one");
+    const round = await house.asked();
+    const { session } = round.requests.call;
+    const body = { round_id: round.round_id };
+    const granted = await house.people.call("POST", `/v1/sessions/${session}/approvals`, { body });
+    assert.equal(granted.status, 201, JSON.stringify(granted.body));
+    await decide(house, round, { action: "accept" });
+    await first;
+    await write(client, join(folder, "b.txt"), "two");
+    assert.equal(await readFile(join(folder, "b.txt"), "utf8"), "two");
+    await house.events.first("grant_used");
+    assert.equal(house.events.count("round_created"), 1);
+  });
+
   test("a refused write leaves the disk untouched, and the agent reads the reason", async (t) => {
     const { house, folder, client, callsHeard } = await openFiles(t);
     const path = join(folder, "a.txt");

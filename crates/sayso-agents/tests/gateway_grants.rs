@@ -175,17 +175,22 @@ async fn a_prompt_is_granted_by_the_name_that_rules_know_it_by() {
     };
     rig.client.say(get(1, "Ada")).await;
     let round = rig.new_round(0).await;
-    let drafted = rig.sayso.people().rule_grant_of(round.round_id, &["who".to_owned()]).await.unwrap();
-    rig.grant(drafted).await;
+    let people = rig.sayso.people();
+    let by_rule = people.rule_grant_of(round.round_id, &["who".to_owned()]).await.unwrap();
+    rig.grant(NewGrant { uses_max: Some(1), ..by_rule }).await;
+    let for_session = people.session_grant_of(round.round_id, false).await.unwrap();
+    rig.grant(NewGrant { uses_max: Some(1), ..for_session }).await;
     rig.approve(&round, None).await;
-    for (id, who) in [(1, "Ada"), (2, "Grace")] {
+    for (id, who) in [(1, "Ada"), (2, "Grace"), (3, "Edsger")] {
         let heard = rig.upstream.hear().await;
         assert_eq!(heard["params"]["arguments"]["who"], who);
         rig.upstream.say(json!({"jsonrpc": "2.0", "id": heard["id"], "result": {"messages": []}})).await;
         rig.client.hear().await;
-        if id == 1 {
-            rig.client.say(get(2, "Grace")).await;
+        match id {
+            1 => rig.client.say(get(2, "Grace")).await,
+            2 => rig.client.say(get(3, "Edsger")).await,
+            _ => {}
         }
     }
-    assert_eq!(rig.uses().await, 1);
+    assert_eq!(rig.uses().await, 2);
 }

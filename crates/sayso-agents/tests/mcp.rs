@@ -1,5 +1,5 @@
 //! Our own MCP server over streamable HTTP: sessions, questions that are asked and waited for, and what survives.
-#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -346,6 +346,23 @@ async fn a_server_that_stops_answers_as_if_the_hold_were_over() {
     rig.new_round(0).await;
     stop.send_replace(true);
     assert!(message_of(held).await["result"]["structuredContent"]["paused"].is_object());
+}
+
+#[tokio::test]
+async fn a_wait_for_a_programs_gate_ends_once_a_person_has_decided() {
+    let rig = Rig::new(HANG).await;
+    let session = rig.hello().await;
+    let gate = sayso::gate::Gates::new(&rig.sayso, sayso::policy::PolicyFiles::none()).of(rig.agent.clone());
+    let tool = sayso::policy::ToolName::parse("bank:transfer").unwrap();
+    let transfer = sayso::gate::Call::new("s", tool, sayso::Json::parse("{}").unwrap());
+    let sayso::gate::Ruling::Ask(round) = gate.judge(&transfer).await.unwrap() else { panic!("it is asked") };
+    let wait = call(1, "sayso_wait", &json!({"execution_id": round.execution_id}));
+    let held = rig.send(&session, wait).await;
+    let answer = Answer { digest: Some(round.digest), ..Answer::one("call", wire::Response::consent()) };
+    rig.sayso.people().answer(round.round_id, answer, "key").await.unwrap();
+    let told = message_of(held).await;
+    assert_eq!(told["result"]["structuredContent"]["approved"], true, "{told}");
+    assert!(told["result"]["content"][0]["text"].as_str().unwrap().contains("gate again"), "{told}");
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use sayso_core::json::Json;
 use sayso_core::limits::PAGE_ROWS_MAX;
 use sayso_core::policy::{Annotations, Effects, Grant, GrantScope, Pins, ToolName};
 use sayso_core::principal::{Principal, PrincipalKind};
-use sayso_core::round::{OperationKind, Round};
+use sayso_core::round::Round;
 use sayso_core::wire::{self, GrantKind, Request, RequestKind};
 use sayso_store::{GrantFilter, GrantsOf};
 
@@ -162,12 +162,8 @@ impl LocalPeople {
         let (RequestKind::Approval, Some(arguments)) = (request.kind, request.arguments.clone()) else {
             return Err(refuse());
         };
-        let name = match row.operation_kind {
-            OperationKind::Tool => row.operation_name.clone(),
-            OperationKind::Prompt => format!("prompt:{}", row.operation_name),
-            OperationKind::Resource => format!("resource:{}", row.operation_name),
-        };
-        let tool = ToolName::new(row.server.clone(), name).map_err(|_| refuse())?;
+        let tool = ToolName::of_operation(&row.server, row.operation_kind, &row.operation_name);
+        let tool = tool.map_err(|_| refuse())?;
         Ok(Approval { row, tool, request: request.clone(), arguments })
     }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use sayso::gate::definition_of;
 use sayso::policy::{Decision, Recheck, Verdict};
 use sayso::wire::{self, RequestKind};
 use sayso::{Ask as NewRound, Digest, Error, Failure, Fence, Json, Outcome, Request, Response, Status, Step, words};
@@ -70,7 +71,9 @@ impl Session {
 
     /// What is asked about a call: everything that an approval is bound to.
     fn approval_request(&self, subject: &Subject, judged: &Judgement) -> Request {
-        let Subject { kind, tool, arguments, definition, .. } = subject;
+        let Subject { kind, tool, arguments, annotations, .. } = subject;
+        // Of prompts and resources the name is all that there is; a tool that is not listed has no definition.
+        let by_name = (*kind != OperationKind::Tool).then(|| definition_of(tool, *annotations));
         let known = Some(tool.name()).filter(|_| *kind == OperationKind::Tool);
         let known = known.and_then(|name| self.lists.definition(name));
         let schema = known.and_then(|known| known.input_schema.clone());
@@ -80,7 +83,7 @@ impl Session {
             message: known.and_then(|known| known.description.as_deref()).map(shown),
             arguments: Some(arguments.canonical()).and_then(|text| sayso::Json::parse(&text).ok()),
             effects: Some(judged.effects.iter().collect()),
-            definition: *definition,
+            definition: subject.definition.or(by_name),
             rule: Some(shown(&asking(verdict))),
             session: self.options.gate.as_ref().map(|gate| gate.session.clone()),
             // A schema that an answer could not be checked by allows no changes.
@@ -113,11 +116,20 @@ impl Session {
         if subject.arguments.canonical() != asked {
             return;
         }
+        if !self.is_undecided(number).await {
+            return;
+        }
         let judged = self.judge_with_grants(&subject).await;
         if judged.verdict.decision == Decision::Allow && self.question_dropped(number, call).await {
             self.review(&subject);
             self.dispatch(call, None).await;
         }
+    }
+
+    /// Whether nobody has decided, by the store.
+    async fn is_undecided(&self, number: u64) -> bool {
+        let Some(round) = self.asks.get(&number).map(|ask| ask.round) else { return false };
+        self.desk.wait(round, 0, Duration::ZERO).await.is_ok_and(|found| found.status == Status::Pending)
     }
 
     /// Ends the question about a call that runs without an answer. One that a person has answered at the same moment is
@@ -126,9 +138,8 @@ impl Session {
         let Some((round, fence)) = self.asks.get(&number).map(|ask| (ask.round, ask.fence.clone())) else {
             return false;
         };
-        match self.desk.wait(round, 0, Duration::ZERO).await {
-            Ok(found) if found.status == Status::Pending => {}
-            _ => return false,
+        if !self.is_undecided(number).await {
+            return false;
         }
         let failure = Failure::new(Failure::WITHDRAWN, "the call was allowed meanwhile, and went on without an answer");
         if self.desk.settle(vec![Step::Failed(round, fence, failure.clone())]).await.is_err() {

@@ -1,7 +1,9 @@
 //! The gate: every call is judged before it reaches the upstream, by what the gateway itself has read of the tools.
 
 use sayso::gate::definition_of;
-use sayso::policy::{Annotations, Basis, Context, DEFAULT_RULE, Decision, Effects, ToolName, Verdict};
+use sayso::policy::{
+    Annotations, Basis, Context, DEFAULT_RULE, Decision, Effects, PROMPT_PREFIX, RESOURCE_PREFIX, ToolName, Verdict,
+};
 use sayso::wire::GrantUse;
 use sayso::{Digest, ExecutionId, Failure, Json, Outcome, Step, words};
 use sayso_core::round::OperationKind;
@@ -13,10 +15,6 @@ use super::options::Gate;
 use super::passage;
 use super::session::Session;
 use crate::jsonrpc::{INTERNAL_ERROR, Message};
-
-/// What stands before the names of prompts and resources, so that rules can name them.
-const PROMPT: &str = "prompt:";
-const RESOURCE: &str = "resource:";
 
 /// Everything that a verdict on a call rests on.
 pub(super) struct Subject {
@@ -42,15 +40,15 @@ impl Subject {
     /// What is to be judged of an operation with these arguments; of prompts and resources there are none but what names
     /// them. The error says why it cannot be judged.
     fn new(server: &str, kind: OperationKind, name: &str, arguments: Json) -> Result<Self, String> {
-        let (name, arguments) = match kind {
-            OperationKind::Tool if name.starts_with(PROMPT) || name.starts_with(RESOURCE) => {
-                return Err("the tool has a name that rules use for prompts and resources".to_owned());
-            }
-            OperationKind::Tool => (name.to_owned(), arguments),
-            OperationKind::Prompt => (format!("{PROMPT}{name}"), arguments),
-            OperationKind::Resource => (format!("{RESOURCE}{name}"), Json::from_value(&json!({"uri": name}))),
+        let is_taken = [PROMPT_PREFIX, RESOURCE_PREFIX].iter().any(|prefix| name.starts_with(prefix));
+        if kind == OperationKind::Tool && is_taken {
+            return Err("the tool has a name that rules use for prompts and resources".to_owned());
+        }
+        let arguments = match kind {
+            OperationKind::Tool | OperationKind::Prompt => arguments,
+            OperationKind::Resource => Json::from_value(&json!({"uri": name})),
         };
-        let tool = ToolName::new(server, name).map_err(|error| error.to_string())?;
+        let tool = ToolName::of_operation(server, kind, name).map_err(|error| error.to_string())?;
         // Prompts and resources read by nature.
         let read_only = (kind != OperationKind::Tool).then_some(true);
         let annotations = Annotations { read_only, ..Annotations::default() };

@@ -14,8 +14,8 @@ use super::McpServer;
 use super::sessions::{Held, Session};
 use crate::jsonrpc::INVALID_PARAMS;
 use crate::tools::{
-    ASK_TOOL, ASKED, RESUME_TOOL, Report, Resume, WAIT_TOOL, ask_definition, read_questions, resume_definition,
-    stored_answer, under_keys, wait_definition,
+    ASK_TOOL, ASKED, RESUME_TOOL, Report, Resume, WAIT_TOOL, ask_definition, is_gates, read_questions,
+    resume_definition, stored_answer, under_keys, wait_definition,
 };
 
 /// How long one look at the store lasts before it is begun again.
@@ -82,7 +82,7 @@ impl McpServer {
         self.answer_of(session, held.round, held.execution, Some(held), until).await
     }
 
-    /// Waits for the answer to the agent's own questions, and takes it. What ends the call without it lets go of `held`.
+    /// Waits for what a person decides, and takes the answer to the agent's own questions. What ends the call without it lets go of `held`.
     async fn answer_of(
         &self,
         session: &Session,
@@ -122,7 +122,9 @@ impl McpServer {
             Err(Error::NotFound(_)) => return (error("There is no call with this execution_id."), None),
             Err(why) => return (error(&why.to_string()), None),
         };
-        if let Some(asked) = rounds.iter().find(|round| round.logical_operation_id == ASKED) {
+        // Nothing runs after these: once a person has decided, there is nothing more to wait for.
+        let is_all = |round: &&Round| round.logical_operation_id == ASKED || is_gates(round);
+        if let Some(asked) = rounds.iter().rfind(is_all) {
             let held = session.hold_again(asked.round_id);
             return self.answer_of(session, asked.round_id, execution, held, until).await;
         }

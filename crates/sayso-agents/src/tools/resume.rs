@@ -126,6 +126,8 @@ impl Report {
         if round.logical_operation_id == ASKED && round.delivery == Delivery::Resumable {
             return answered(desk, round).await;
         }
+        // Whoever asked a gate asks it again to go on, and may wait for this report before.
+        let wait = if is_gates(round) { Duration::ZERO } else { wait };
         match desk.result(execution, wait).await {
             Ok(found) => decided(round, found.result.as_ref()),
             Err(Error::Timeout) => self.undelivered(round),
@@ -180,7 +182,7 @@ fn is_approval(round: &Round) -> bool {
 }
 
 /// Whether a program's gate asked, which runs nothing itself.
-fn is_gates(round: &Round) -> bool {
+pub(crate) fn is_gates(round: &Round) -> bool {
     round.logical_operation_id.starts_with(sayso::GATE_PREFIX)
 }
 

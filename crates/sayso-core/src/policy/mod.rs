@@ -28,5 +28,5 @@ pub use grant::{Grant, GrantNeeds, GrantScope, GrantedCall, NotCovered, Pins};
 pub use layers::{Layer, LayerText, Mode, Policy, ToolText};
 pub use rule::{DEFAULT as DEFAULT_RULE, DEFINITION, Decision, Rule, RuleText};
 pub use shell::{CommandPattern, Opaque, Segment, WorkFolder, split};
-pub use tool::{ToolName, ToolPattern};
+pub use tool::{PROMPT_PREFIX, RESOURCE_PREFIX, ToolName, ToolPattern};
 pub use verdict::{Basis, Recheck, RuleRef, Verdict};

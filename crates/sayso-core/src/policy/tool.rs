@@ -5,6 +5,12 @@ use std::fmt;
 use super::error::PolicyError;
 use super::glob::Glob;
 use crate::limits::NAME_BYTES_MAX;
+use crate::round::OperationKind;
+
+/// What stands before a prompt's name, so that rules can name it.
+pub const PROMPT_PREFIX: &str = "prompt:";
+/// What stands before a resource's URI, likewise.
+pub const RESOURCE_PREFIX: &str = "resource:";
 
 /// A tool, written `server:name`. A server's name has no colon, a tool's may.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -30,6 +36,17 @@ impl ToolName {
     /// Reads `server:name`, split at the first colon.
     pub fn parse(text: &str) -> Result<Self, PolicyError> {
         let (server, name) = pair(text)?;
+        Self::new(server, name)
+    }
+
+    /// The tool that stands for an operation in rules and grants: a tool itself, and prompts and resources by names that
+    /// begin with [`PROMPT_PREFIX`] and [`RESOURCE_PREFIX`].
+    pub fn of_operation(server: &str, kind: OperationKind, name: &str) -> Result<Self, PolicyError> {
+        let name = match kind {
+            OperationKind::Tool => name.to_owned(),
+            OperationKind::Prompt => format!("{PROMPT_PREFIX}{name}"),
+            OperationKind::Resource => format!("{RESOURCE_PREFIX}{name}"),
+        };
         Self::new(server, name)
     }
 
