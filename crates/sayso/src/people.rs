@@ -1,5 +1,7 @@
 //! The person's verbs. [`People::answer`] is the only door through which an answer enters, for every surface.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use sayso_core::command::{Command, Reply, Verdict};
 use sayso_core::error::Error;
@@ -15,6 +17,7 @@ use sayso_store::RoundFilter;
 
 use crate::local_desk::responses_of;
 use crate::open::Sayso;
+use crate::question::Question;
 
 /// The person's verbs, bound to an authenticated caller on one surface.
 #[async_trait]
@@ -42,12 +45,50 @@ pub struct LocalPeople {
     pub(crate) channel: Channel,
 }
 
+/// An answer that has been checked, on its way into the transaction that accepts it.
+pub(crate) struct Submitting {
+    pub(crate) question: Arc<Question>,
+    pub(crate) command: Command,
+}
+
 impl LocalPeople {
+    /// Checks an answer as far as that is possible before the transaction. A payload that does not fit leaves its event.
+    pub(crate) async fn submitting(&self, round: RoundId, answer: &Answer, key: &str) -> Result<Submitting, Error> {
+        if !self.caller.may_answer() {
+            return Err(Error::Forbidden("an agent's credential cannot answer; a person does"));
+        }
+        if key.is_empty() || key.len() > limits::NAME_BYTES_MAX {
+            let message = format!("must have 1 to {} bytes", limits::NAME_BYTES_MAX);
+            return Err(Error::field("/idempotency_key", message));
+        }
+        let question = self.sayso.question(&self.caller, round).await?;
+        let compiled = self.sayso.inner.questions.checked(&question)?;
+        let checked = match check(&compiled.requests, &responses_from_wire(&answer.responses)) {
+            Ok(checked) => checked,
+            Err(error) => {
+                let submission = self.submission(answer, None, key);
+                return Err(self.refuse(round, Box::new(submission), error).await);
+            }
+        };
+        let verdicts = verdicts(&compiled.requests, &checked.submitted);
+        let mut submission = self.submission(answer, Some(&checked), key);
+        submission.approves = verdicts.iter().any(|verdict| verdict.is_approval && verdict.accepted);
+        submission.needs_second_person = needs_second_person(&compiled.requests, &verdicts);
+        let command = Command::Submit {
+            round,
+            submission: Box::new(submission),
+            verdicts,
+            submitted: stored_form(&checked.submitted)?,
+            effective: stored_form(&checked.effective)?,
+        };
+        Ok(Submitting { question, command })
+    }
+
     /// Refuses a payload for `error`. It is only reported where key, state and digest allow an answer at all, which the
     /// transaction that leaves the event says.
-    async fn refuse(&self, round: RoundId, submission: Submission, error: Error) -> Error {
+    pub(crate) async fn refuse(&self, round: RoundId, submission: Box<Submission>, error: Error) -> Error {
         let code = error.code().as_str();
-        let refusal = Command::RecordRefusal { round, submission: Box::new(submission), code };
+        let refusal = Command::RecordRefusal { round, submission, code };
         match self.sayso.store().commit(vec![refusal]).await {
             // The refusal stands whether or not its event could be stored.
             Ok(_) | Err(Error::Unavailable(_)) => error,
@@ -121,33 +162,7 @@ pub(crate) fn redact(stored: &Keyed<Response>, requests: &Keyed<wire::Request>) 
 #[async_trait]
 impl People for LocalPeople {
     async fn answer(&self, round: RoundId, answer: Answer, key: &str) -> Result<wire::Round, Error> {
-        if !self.caller.may_answer() {
-            return Err(Error::Forbidden("an agent's credential cannot answer; a person does"));
-        }
-        if key.is_empty() || key.len() > limits::NAME_BYTES_MAX {
-            let message = format!("must have 1 to {} bytes", limits::NAME_BYTES_MAX);
-            return Err(Error::field("/idempotency_key", message));
-        }
-        let question = self.sayso.question(&self.caller, round).await?;
-        let compiled = self.sayso.inner.questions.checked(&question)?;
-        let checked = match check(&compiled.requests, &responses_from_wire(&answer.responses)) {
-            Ok(checked) => checked,
-            Err(error) => {
-                let submission = self.submission(&answer, None, key);
-                return Err(self.refuse(round, submission, error).await);
-            }
-        };
-        let verdicts = verdicts(&compiled.requests, &checked.submitted);
-        let mut submission = self.submission(&answer, Some(&checked), key);
-        submission.approves = verdicts.iter().any(|verdict| verdict.is_approval && verdict.accepted);
-        submission.needs_second_person = needs_second_person(&compiled.requests, &verdicts);
-        let command = Command::Submit {
-            round,
-            submission: Box::new(submission),
-            verdicts,
-            submitted: stored_form(&checked.submitted)?,
-            effective: stored_form(&checked.effective)?,
-        };
+        let Submitting { question, command } = self.submitting(round, &answer, key).await?;
         match self.sayso.store().commit(vec![command]).await?.into_iter().next() {
             Some(Reply::Round(row)) => Ok(question.shown(&row)),
             _ => Err(Error::Corrupt("round")),

@@ -21,7 +21,7 @@ use super::typed::{
     CHECK, DIGEST, KEY, LESS, MORE, Part, Typed, action_id, arguments_id, child_id, edits_id, is_in_part, part_id,
     reason_id, reviewed_id,
 };
-use super::{Failed, changes, edits, login, opened, outcome, reading, sentence, suggested, words};
+use super::{Failed, allowing, changes, edits, login, opened, outcome, reading, sentence, suggested, words};
 use crate::app::{App, Shared};
 use crate::auth::Session;
 use crate::body;
@@ -82,12 +82,12 @@ async fn answer(
 }
 
 /// What an answer is sent from, for drawing its page again.
-struct AnswerPage<'a> {
-    app: &'a Arc<App>,
-    session: &'a Session,
-    round: Round,
-    requests: Requests,
-    typed: &'a Typed,
+pub(super) struct AnswerPage<'a> {
+    pub(super) app: &'a Arc<App>,
+    pub(super) session: &'a Session,
+    pub(super) round: Round,
+    pub(super) requests: Requests,
+    pub(super) typed: &'a Typed,
 }
 
 /// What is said where the form is drawn again before anything is sent.
@@ -101,6 +101,9 @@ fn to_changes(index: usize) -> Markup {
 
 impl AnswerPage<'_> {
     async fn take(&self) -> Result<Response, Error> {
+        if let Some(wanted) = self.typed.one(allowing::ALLOW) {
+            return allowing::take(self, wanted).await;
+        }
         if let Some(redrawn) = self.redrawn().await? {
             return Ok(redrawn);
         }
@@ -197,7 +200,7 @@ impl AnswerPage<'_> {
         self.again(&problems, None, StatusCode::UNPROCESSABLE_ENTITY).await
     }
 
-    async fn refused(&self, error: &Error) -> Result<Response, Error> {
+    pub(super) async fn refused(&self, error: &Error) -> Result<Response, Error> {
         let notice = |title| Some(Notice { title, text: sentence(&error.to_string()), more: None });
         let none = Problems::default();
         match error {
@@ -235,7 +238,7 @@ impl AnswerPage<'_> {
     }
 
     /// The form again, with everything that was typed, and the key it had: nothing was accepted under it.
-    async fn again(&self, problems: &Problems, notice: Option<Notice>, status: StatusCode) -> Result<Response, Error> {
+    pub(super) async fn again(&self, problems: &Problems, notice: Option<Notice>, status: StatusCode) -> Result<Response, Error> {
         self.draw(Drawn { typed: Some(self.typed), problems, focus: None }, notice, status).await
     }
 
@@ -249,7 +252,7 @@ impl AnswerPage<'_> {
 
     /// The round no longer waits. Where another question took its place, that one is asked, with what changed; else the
     /// page says how it ended, and keeps what was typed.
-    async fn ended(&self, round: &Round) -> Result<Response, Error> {
+    pub(super) async fn ended(&self, round: &Round) -> Result<Response, Error> {
         let Some(next) = changes::successor(&self.app.sayso, &self.session.person, round).await? else {
             return outcome::respond(self.app, self.session, round, &self.requests, Some(self.typed)).await;
         };
