@@ -3,9 +3,11 @@
 use sayso_core::command::{Command, Reply};
 use sayso_core::error::Error;
 use sayso_core::id::{GrantId, RoundId};
+use sayso_core::json::Json;
 use sayso_core::limits::PAGE_ROWS_MAX;
-use sayso_core::policy::{Grant, GrantScope, Pins, ToolName};
+use sayso_core::policy::{Effects, Grant, GrantScope, Pins, ToolName};
 use sayso_core::principal::{Principal, PrincipalKind};
+use sayso_core::round::{OperationKind, Round};
 use sayso_core::wire::{self, Request, RequestKind};
 use sayso_store::{GrantFilter, GrantsOf};
 
@@ -34,6 +36,14 @@ impl NewGrant {
     pub fn of(scope: GrantScope) -> Self {
         Self { scope, agent: None, round: None, good_for_ms: None, uses_max: None, id: None }
     }
+}
+
+/// A call that a round asks about.
+struct Approval {
+    row: Round,
+    tool: ToolName,
+    request: Request,
+    arguments: Json,
 }
 
 impl LocalPeople {
@@ -89,19 +99,48 @@ impl LocalPeople {
     /// The approval for a session that a round asks about: the same tool as it is now, for its asker alone; pinned to the
     /// arguments that were shown where that is wanted. The round must hold one approval that names its session and tool.
     pub async fn session_grant_of(&self, round: RoundId, is_pinned: bool) -> Result<NewGrant, Error> {
-        let (row, question) = self.sayso.seen_round(&self.caller, round).await?;
-        let refuse =
-            || Error::field("/round_id", "is no single approval that a grant for its session could be made of");
-        let [(_, request)] = question.requests.0.as_slice() else { return Err(refuse()) };
-        let (Some(session), Some(definition), Some(arguments), RequestKind::Approval) =
-            (request.session.clone(), request.definition, request.arguments.clone(), request.kind)
-        else {
-            return Err(refuse());
+        let Approval { row, tool, request, arguments } = self.approval_in(round).await?;
+        let (Some(session), Some(definition)) = (request.session, request.definition) else {
+            return Err(Error::field("/round_id", "names no session and tool that a grant could be made of"));
         };
-        let tool = ToolName::new(row.server.clone(), row.operation_name.clone()).map_err(|_| refuse())?;
         let pins = if is_pinned { Pins::Exactly(arguments) } else { Pins::Any };
         let scope = GrantScope::Session { session, tool, definition, pins };
         Ok(NewGrant { agent: Some(row.asked_by), round: Some(round), ..NewGrant::of(scope) })
+    }
+
+    /// The narrowest rule for calls like the one that a round asks about, in every session of its asker: the same tool
+    /// with the same effects, the same members with the same values. The members named in `free` may have any value.
+    pub async fn rule_grant_of(&self, round: RoundId, free: &[String]) -> Result<NewGrant, Error> {
+        let Approval { row, tool, request, arguments } = self.approval_in(round).await?;
+        let effects = request.effects.map_or(Effects::ALL, Effects::from_iter);
+        let drafted = GrantScope::drafted_for(&tool, effects, &arguments, None).with_free(free);
+        let scope = drafted.map_err(|error| Error::field(format!("/{}", error.key), error.message))?;
+        Ok(NewGrant { agent: Some(row.asked_by), round: Some(round), ..NewGrant::of(scope) })
+    }
+
+    /// The grant for the very call that a round asks about, once: for when it is made again after its round has ended.
+    pub async fn once_grant_of(&self, round: RoundId) -> Result<NewGrant, Error> {
+        let row = self.approval_in(round).await?.row;
+        let scope = GrantScope::Once { digest: row.digest };
+        Ok(NewGrant { agent: Some(row.asked_by), round: Some(round), ..NewGrant::of(scope) })
+    }
+
+    /// The one call that a round asks about. What the gateway asks about prompts and resources has the names by which
+    /// rules know them.
+    async fn approval_in(&self, round: RoundId) -> Result<Approval, Error> {
+        let (row, question) = self.sayso.seen_round(&self.caller, round).await?;
+        let refuse = || Error::field("/round_id", "is no single approval that a grant could be made of");
+        let [(_, request)] = question.requests.0.as_slice() else { return Err(refuse()) };
+        let (RequestKind::Approval, Some(arguments)) = (request.kind, request.arguments.clone()) else {
+            return Err(refuse());
+        };
+        let name = match row.operation_kind {
+            OperationKind::Tool => row.operation_name.clone(),
+            OperationKind::Prompt => format!("prompt:{}", row.operation_name),
+            OperationKind::Resource => format!("resource:{}", row.operation_name),
+        };
+        let tool = ToolName::new(row.server.clone(), name).map_err(|_| refuse())?;
+        Ok(Approval { row, tool, request: request.clone(), arguments })
     }
 
     /// A grant, as it is now.

@@ -176,8 +176,33 @@ impl GrantScope {
     /// The narrowest rule for calls like this one: this tool with these effects, the same members with the same values,
     /// a shell command word for word. For a person to widen before granting it.
     pub fn drafted(call: &GrantedCall<'_>) -> Self {
-        let pins = drafted_pins(call).unwrap_or_else(|| Pins::Exactly(call.arguments.clone()));
-        Self::Rule { tools: ToolPattern::text_of(call.tool), effects: Some(call.facts.effects), pins }
+        Self::drafted_for(call.tool, call.facts.effects, call.arguments, call.command_at)
+    }
+
+    /// As [`GrantScope::drafted`], from what a round shows of its call.
+    pub fn drafted_for(tool: &ToolName, effects: Effects, arguments: &Json, command_at: Option<&str>) -> Self {
+        let pins = drafted_pins(arguments, command_at).unwrap_or_else(|| Pins::Exactly(arguments.clone()));
+        Self::Rule { tools: ToolPattern::text_of(tool), effects: Some(effects), pins }
+    }
+
+    /// The scope with these top-level members of the arguments left open: any value, as long as the member is one of
+    /// those that were shown. Only what is pinned by conditions can be opened so.
+    pub fn with_free(self, members: &[String]) -> Result<Self, PolicyError> {
+        if members.is_empty() {
+            return Ok(self);
+        }
+        let Self::Rule { tools, effects, pins: Pins::When(mut conditions) } = self else {
+            return Err(PolicyError::new("free", "the arguments cannot be left open member by member"));
+        };
+        for name in members {
+            let at = pointer_to("", name);
+            let pinned = conditions.len();
+            conditions.retain(|condition| condition.at() != at);
+            if conditions.len() == pinned {
+                return Err(PolicyError::new("free", "names a member that the call does not have"));
+            }
+        }
+        Ok(Self::Rule { tools, effects, pins: Pins::When(conditions) })
     }
 
     fn covers(&self, call: &GrantedCall<'_>) -> Result<(), NotCovered> {
@@ -266,8 +291,8 @@ fn command_of(call: &GrantedCall<'_>) -> Option<String> {
 }
 
 /// A condition for every top-level member; none if one cannot be written as a condition.
-fn drafted_pins(call: &GrantedCall<'_>) -> Option<Pins> {
-    let tree = call.arguments.tree();
+fn drafted_pins(arguments: &Json, command_at: Option<&str>) -> Option<Pins> {
+    let tree = arguments.tree();
     let members = tree.members();
     let names: Vec<String> = members.iter().map(|(name, _)| name.to_string()).collect();
     if names.is_empty() || names.len() >= CONDITIONS_MAX {
@@ -277,7 +302,7 @@ fn drafted_pins(call: &GrantedCall<'_>) -> Option<Pins> {
     let mut texts = vec![only];
     for (name, value) in members {
         let at = pointer_to("", name);
-        let is_command = call.command_at == Some(at.as_str());
+        let is_command = command_at == Some(at.as_str());
         let command = if is_command { Some(vec![CommandPattern::text_of(value.text()?)?]) } else { None };
         let equals =
             if is_command { None } else { Some(Json::parse(value.raw).ok().filter(|value| !value.is_null())?) };

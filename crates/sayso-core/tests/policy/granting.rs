@@ -131,6 +131,20 @@ fn no_lasting_grant_covers_a_command_that_cannot_be_split() {
 }
 
 #[test]
+fn a_rule_is_opened_member_by_member_and_takes_no_member_that_was_not_shown() {
+    let called = Called::new("a:b", r#"{"path":"/w/a","mode":"append","n":1}"#);
+    let drafted = || GrantScope::drafted(&called.call());
+    let opened = grant(drafted().with_free(&["path".to_owned()]).unwrap());
+    let covers = |arguments: &str| opened.covers(&Called::new("a:b", arguments).call(), NOW).is_ok();
+    assert!(covers(r#"{"path":"/elsewhere","mode":"append","n":1}"#));
+    assert!(!covers(r#"{"path":"/w/a","mode":"truncate","n":1}"#));
+    assert!(!covers(r#"{"path":"/w/a","mode":"append","n":1,"force":true}"#));
+    assert!(drafted().with_free(&["force".to_owned()]).is_err());
+    let whole = GrantScope::drafted(&Called::new("a:b", "{}").call());
+    assert!(whole.clone().with_free(&[]).is_ok() && whole.with_free(&["x".to_owned()]).is_err());
+}
+
+#[test]
 fn a_drafted_rule_covers_this_call_and_nothing_wider() {
     let called = Called::new("sh*ell:run", r#"{"command":"npm run 'a*'","cwd":"/w","n":1}"#);
     let scope = GrantScope::drafted(&called.call());

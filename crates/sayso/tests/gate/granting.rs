@@ -60,6 +60,40 @@ async fn an_approval_drafted_from_a_round_is_for_its_tool_asker_and_session() {
 }
 
 #[tokio::test]
+async fn a_rule_drafted_from_a_round_covers_its_askers_calls_like_it_in_every_session() {
+    let scene = Scene::new().await;
+    let round = scene.asked(&transfer("1")).await;
+    let people = scene.sayso.people();
+    let narrow = people.rule_grant_of(round.round_id, &[]).await.expect("drafted");
+    let narrow = people.grant(narrow).await.expect("granted");
+    allowed(scene.judge(&Call { session: "t".to_owned(), ..transfer("1") }).await);
+    asked(scene.judge(&transfer("2")).await);
+    people.revoke_grant(narrow.id).await.expect("revoked");
+    let free = ["amount".to_owned()];
+    let wider = people.rule_grant_of(round.round_id, &free).await.expect("drafted");
+    people.grant(NewGrant { uses_max: Some(1), ..wider }).await.expect("granted");
+    let other = scene.gates.of(sayso::Principal::agent("other"));
+    asked(other.judge(&transfer("3")).await.unwrap());
+    allowed(scene.judge(&transfer("3")).await);
+    asked(scene.judge(&transfer("4")).await);
+    let nothing = people.rule_grant_of(round.round_id, &["colour".to_owned()]).await;
+    assert!(matches!(nothing, Err(Error::Validation { .. })));
+}
+
+#[tokio::test]
+async fn a_grant_for_the_call_that_was_shown_lets_it_run_when_it_is_made_again() {
+    let scene = Scene::new().await;
+    let round = scene.asked(&transfer("1")).await;
+    scene.answer(&round, Response::decline(None)).await;
+    denied(scene.judge(&transfer("1")).await);
+    let people = scene.sayso.people();
+    people.grant(people.once_grant_of(round.round_id).await.expect("drafted")).await.expect("granted");
+    asked(scene.judge(&transfer("2")).await);
+    allowed(scene.judge(&transfer("1")).await);
+    asked(scene.judge(&transfer("1")).await);
+}
+
+#[tokio::test]
 async fn a_grant_for_one_call_is_used_by_one_of_many() {
     let scene = Scene::new().await;
     let round = scene.asked(&transfer("1")).await;
