@@ -4,7 +4,7 @@
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
-use sayso::policy::GrantScope;
+use sayso::policy::{GrantScope, Pins};
 use sayso::wire::{Keyed, Response as Given};
 use sayso::{Answer, Digest, GrantId, NewGrant, Status};
 use sayso_core::error::Error;
@@ -30,6 +30,8 @@ const SCOPE: &str = "allow-scope";
 /// How long it is good for: a number, and its unit.
 const LENGTH: &str = "allow-length";
 const UNIT: &str = "allow-unit";
+/// The arguments that may have any value, by their numbers.
+const FREE: &str = "allow-free";
 /// How many calls it covers.
 const USES: &str = "allow-uses";
 
@@ -53,6 +55,13 @@ impl Reach {
         (Self::Rule, "rule", "Approve by a rule drafted from this call"),
     ];
 
+    /// Whether a grant of this reach can be made of a call: one for a session needs to know which, and the tool's
+    /// definition. None can where a person adds to each call.
+    fn is_possible(self, approval: &Approval) -> bool {
+        let has_session = approval.session.is_some() && approval.definition.is_some();
+        approval.input.is_none() && (has_session || self == Self::Rule)
+    }
+
     fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|(_, known, _)| *known == word).map(|(reach, ..)| reach)
     }
@@ -62,20 +71,15 @@ impl Reach {
     }
 }
 
-/// Whether more calls like this one can be allowed: not where a person adds to each of them.
-fn can_allow(approval: &Approval) -> bool {
-    approval.session.is_some() && approval.definition.is_some() && approval.input.is_none()
-}
-
 /// The ways to approve more than the one call.
 pub(super) fn offer(approval: &Approval) -> Markup {
     html! {
-        @if can_allow(approval) {
+        @if Reach::Rule.is_possible(approval) {
             details.allow {
                 summary { "Approve, and allow more calls like it" }
                 p.hint { "You see first exactly what would be covered, and until when." }
                 div.actions {
-                    @for (_, word, said) in Reach::ALL {
+                    @for (_, word, said) in Reach::ALL.into_iter().filter(|(reach, ..)| reach.is_possible(approval)) {
                         button type="submit" name=(ALLOW) value=(word) formnovalidate { (said) }
                     }
                 }
@@ -85,21 +89,23 @@ pub(super) fn offer(approval: &Approval) -> Markup {
 }
 
 /// The one call of a round that more calls like it can be allowed of.
-fn only_call<'p>(page: &'p AnswerPage<'_>) -> Result<(&'p str, &'p Approval), Error> {
+fn only_call<'p>(page: &'p AnswerPage<'_>, reach: Reach) -> Result<(&'p str, &'p Approval), Error> {
     let mut all = page.requests.iter();
     match (all.next(), all.next()) {
-        (Some((key, Request::Approval(approval))), None) if can_allow(approval) => Ok((key, approval)),
-        _ => Err(Error::field("/allow", "is for a question about one call, which names its session and tool")),
+        (Some((key, Request::Approval(approval))), None) if reach.is_possible(approval) => Ok((key, approval)),
+        _ => Err(Error::field("/allow", "cannot be said of this question")),
     }
 }
 
 /// Shows what would be allowed, or allows it.
 pub(super) async fn take(page: &AnswerPage<'_>, wanted: &str) -> Result<Response, Error> {
-    if page.round.status != Status::Pending {
+    let is_confirmed = page.typed.has(CONFIRMED);
+    // What was sent once may be sent again, and is the same answer.
+    if page.round.status != Status::Pending && !is_confirmed {
         return page.ended(&page.round).await;
     }
-    let (key, approval) = only_call(page)?;
     let reach = Reach::parse(wanted).ok_or_else(|| Error::field("/allow", "must be session, pinned or rule"))?;
+    let (key, approval) = only_call(page, reach)?;
     if !matches!(edits::edited(0, approval, page.typed), Ok(None)) {
         let text = "More calls are allowed only as they were shown. Put the arguments back, or approve the changed call by itself.";
         let notice = Notice { title: "Nothing was sent yet", text: text.to_owned(), more: None };
@@ -109,7 +115,7 @@ pub(super) async fn take(page: &AnswerPage<'_>, wanted: &str) -> Result<Response
     let drafted = match reach {
         Reach::Session => people.session_grant_of(page.round.round_id, false).await,
         Reach::Pinned => people.session_grant_of(page.round.round_id, true).await,
-        Reach::Rule => people.rule_grant_of(page.round.round_id).await,
+        Reach::Rule => people.rule_grant_of(page.round.round_id, &freed(approval, page.typed)).await,
     };
     let drafted = match drafted {
         Ok(drafted) => drafted,
@@ -121,7 +127,7 @@ pub(super) async fn take(page: &AnswerPage<'_>, wanted: &str) -> Result<Response
     };
     let offered = Offered { page, reach, approval, drafted, id };
     let limits = Limits::read(page.typed);
-    let (Some(_), Ok(limits)) = (page.typed.one(CONFIRMED), &limits) else {
+    let (true, Ok(limits)) = (is_confirmed, &limits) else {
         let problems = if page.typed.has(LENGTH) { limits.err() } else { None };
         return offered.draw(&Problems::at(problems.unwrap_or_default()), false);
     };
@@ -142,6 +148,19 @@ pub(super) async fn take(page: &AnswerPage<'_>, wanted: &str) -> Result<Response
         Ok(_) => Ok(Redirect::to(&format!("/rounds/{id_of_round}?granted={id}")).into_response()),
         Err(error) => page.refused(&error).await,
     }
+}
+
+/// The names of a call's arguments, in its order.
+fn members(approval: &Approval) -> Vec<String> {
+    let view = approval.arguments.object();
+    view.map_or_else(Vec::new, |view| view.members.into_iter().map(|member| member.name.to_string()).collect())
+}
+
+/// The arguments that may have any value, of those the call has; they are numbered in the form.
+fn freed(approval: &Approval, typed: &Typed) -> Vec<String> {
+    let marked: Vec<usize> = typed.all(FREE).filter_map(|at| at.parse().ok()).collect();
+    let all = members(approval).into_iter().enumerate();
+    all.filter(|(at, _)| marked.contains(at)).map(|(_, name)| name).collect()
 }
 
 /// A scope as it was shown: what is drafted again must be the same.
@@ -224,6 +243,27 @@ impl Offered<'_> {
         Ok(Page { title, person, place: Place::Waiting, live: None, main }.respond(status))
     }
 
+    /// Which arguments a rule leaves open.
+    fn free(&self, drawn: Drawn<'_>) -> Markup {
+        let names = members(self.approval);
+        html! {
+            @if !names.is_empty() {
+                fieldset.field role="group" id=(FREE) aria-describedby=(format!("{FREE}-hint")) {
+                    legend { "May have any value " span.need { "(optional)" } }
+                    p.hint id=(format!("{FREE}-hint")) { "What is not marked must be as it is in this call." }
+                    @for (at, name) in names.iter().enumerate() {
+                        @let id = format!("{FREE}-{at}");
+                        div.option {
+                            input type="checkbox" id=(id) name=(FREE) value=(at) checked[drawn.is_marked(FREE, &at.to_string(), false)];
+                            label for=(id) { code { (words::line(name)) } }
+                        }
+                    }
+                    div { button type="submit" { "Show what that covers" } }
+                }
+            }
+        }
+    }
+
     fn form(&self, address: &str, problems: &Problems) -> Result<Markup, Error> {
         let typed = Some(self.page.typed).filter(|typed| typed.has(LENGTH));
         let drawn = Drawn { typed, problems, focus: None };
@@ -241,7 +281,8 @@ impl Offered<'_> {
                 @for (name, value) in &hidden { input type="hidden" name=(name) value=(value); }
                 // Enter in a control looks again: browsers press a form's first button.
                 button.visually-hidden type="submit" tabindex="-1" aria-hidden="true" {}
-                section.request aria-label="How long, and how often" {
+                section.request aria-label="How far, how long, and how often" {
+                    @if matches!(self.drafted.scope, GrantScope::Rule { pins: Pins::When(_), .. }) { (self.free(drawn)) }
                     div.field.(wrong(drawn, LENGTH)) {
                         label for=(LENGTH) { "Ends after " span.need { "(optional)" } }
                         p.hint id=(format!("{LENGTH}-hint")) { "Left empty, it ends when you take it back." }

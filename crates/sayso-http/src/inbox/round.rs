@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use axum::extract::{Path, Request, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use sayso::wire::{Keyed, Response as Given, Round, responses_from_wire};
-use sayso::{Answer, Digest, FieldError, People, RoundId, Status};
+use sayso::policy::Grant;
+use sayso::{Answer, Digest, FieldError, GrantId, People, RoundId, Status};
 use sayso_core::error::Error;
 use sayso_core::json::pointer_to;
 use sayso_core::request::{Approval, Request as Asked, Requests};
@@ -42,11 +43,17 @@ pub(super) fn new_key() -> Result<String, Error> {
     Ok(format!("inbox-{:032x}", u128::from_be_bytes(bytes)))
 }
 
-async fn show(State(app): State<Shared>, session: Session, Path(id): Path<String>) -> Result<Response, Failed> {
+async fn show(
+    State(app): State<Shared>,
+    session: Session,
+    Path(id): Path<String>,
+    uri: Uri,
+) -> Result<Response, Failed> {
     let round = app.sayso.round(&session.person, round_id(&id)?).await?;
     let requests = opened(&round)?;
     if round.status != Status::Pending {
-        return Ok(outcome::respond(&app, &session, &round, &requests, None).await?);
+        let granted = granted_with(&app, &session, &round, &uri).await?;
+        return Ok(outcome::respond(&app, &session, &round, &requests, None, granted.as_ref()).await?);
     }
     let earlier = match round.suggestion_of {
         Some(earlier) => session.people(&app).responses(earlier).await?,
@@ -57,6 +64,18 @@ async fn show(State(app): State<Shared>, session: Session, Path(id): Path<String
     let is_suggested = suggested.is_some();
     let question = Question { round: &round, requests: &requests, drawn, notice: None, is_suggested, key: new_key()? };
     Ok(question.respond(&app, &session.person, StatusCode::OK).await?)
+}
+
+/// The grant that this person has just given with their answer, as the address names it.
+async fn granted_with(app: &Shared, session: &Session, round: &Round, uri: &Uri) -> Result<Option<Grant>, Error> {
+    let mut pairs = form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes());
+    let named = pairs.find(|(name, _)| name == "granted").and_then(|(_, id)| GrantId::parse(&id).ok());
+    let Some(id) = named else { return Ok(None) };
+    match session.people(app).show_grant(id).await {
+        Ok(grant) => Ok(Some(grant).filter(|grant| grant.round == Some(round.round_id))),
+        Err(Error::NotFound(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 async fn answer(
@@ -254,7 +273,7 @@ impl AnswerPage<'_> {
     /// page says how it ended, and keeps what was typed.
     pub(super) async fn ended(&self, round: &Round) -> Result<Response, Error> {
         let Some(next) = changes::successor(&self.app.sayso, &self.session.person, round).await? else {
-            return outcome::respond(self.app, self.session, round, &self.requests, Some(self.typed)).await;
+            return outcome::respond(self.app, self.session, round, &self.requests, Some(self.typed), None).await;
         };
         let requests = opened(&next)?;
         let is_carried = |name: &str| self.is_carried(&next, name);
