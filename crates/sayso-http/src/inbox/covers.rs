@@ -48,9 +48,9 @@ pub(super) fn facts(scope: &GrantScope, agent: Option<&Principal>) -> Markup {
 /// How far the arguments are open, in a few words.
 pub(super) fn openness(scope: &GrantScope) -> &'static str {
     match pins(scope) {
-        None | Some(Pins::Exactly(_)) => "with these arguments alone",
-        Some(Pins::Any) => "with any arguments",
-        Some(Pins::When(_)) => "with arguments that meet its conditions",
+        None | Some(Pins::Exactly(_)) => "With these arguments alone",
+        Some(Pins::Any) => "With any arguments",
+        Some(Pins::When(_)) => "With arguments that meet its conditions",
     }
 }
 

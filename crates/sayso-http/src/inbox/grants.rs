@@ -101,7 +101,7 @@ fn row(grant: &Grant, now: UnixMs) -> Markup {
             (covers::folded(&grant.scope))
             p.meta {
                 span { "given by " (words::who(&grant.granted_by)) " " (words::moment(grant.granted_at, now)) }
-                span { (used(grant)) }
+                span { (used(grant, now)) }
                 @if !is_over { @if let Some(end) = grant.expires_at { span { "ends " (words::moment(end, now)) } } }
             }
             @if !is_over {
@@ -122,12 +122,14 @@ fn badge(grant: &Grant, now: UnixMs) -> Markup {
 }
 
 /// How often it was used, and how often it may be.
-fn used(grant: &Grant) -> String {
-    let times = |number: u32| if number == 1 { "once".to_owned() } else { format!("{number} times") };
+fn used(grant: &Grant, now: UnixMs) -> String {
     match (grant.uses_limit(), grant.uses) {
-        (Some(most), uses) => format!("{} of {most} uses left", most.saturating_sub(uses)),
-        (None, 0) => "not used yet".to_owned(),
-        (None, uses) => format!("used {}", times(uses)),
+        (Some(most), uses) if grant.is_usable(now).is_ok() => {
+            format!("{} of {most} uses left", most.saturating_sub(uses))
+        }
+        (_, 0) => "not used".to_owned(),
+        (_, 1) => "used once".to_owned(),
+        (_, uses) => format!("used {uses} times"),
     }
 }
 
@@ -146,7 +148,7 @@ fn facts(grant: &Grant, now: UnixMs) -> Markup {
                     (_, None) => "When it is taken back",
                 }
             }
-            dt { "Uses" } dd { (used(grant)) }
+            dt { "Uses" } dd { (used(grant, now)) }
         }
     }
 }
