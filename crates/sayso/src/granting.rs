@@ -22,10 +22,12 @@ impl LocalPeople {
         key: &str,
         new: NewGrant,
     ) -> Result<wire::Round, Error> {
-        let is_as_shown =
-            |response: &wire::Response| response.action == Action::Accept && response.content.is_none();
+        let is_as_shown = |response: &wire::Response| response.action == Action::Accept && response.content.is_none();
         if !answer.responses.0.iter().all(|(_, response)| is_as_shown(response)) {
-            return Err(Error::field("/responses", "approves other than what was shown; more is allowed only as shown"));
+            return Err(Error::field(
+                "/responses",
+                "approves other than what was shown; more is allowed only as shown",
+            ));
         }
         let id = new.id;
         let granting = self.granting(NewGrant { round: Some(round), ..new }).await?;

@@ -63,6 +63,7 @@ pub use step::Step;
 pub use sweeper::Sweeper;
 pub use waiters::{EventFeed, Hub};
 
+pub use sayso_core::command::PolicyRuling;
 pub use sayso_core::error::{Error, ErrorCode, FieldError};
 pub use sayso_core::execution::{ExecutionKind, Outcome};
 pub use sayso_core::id::{ExecutionId, GrantId, RoundId, TokenId};

@@ -1,7 +1,7 @@
 //! The gate: every call is judged before it reaches the upstream, by what the gateway itself has read of the tools.
 
-use sayso::policy::{Annotations, Context, DEFAULT_RULE, Decision, Effects, ToolName, Verdict};
-use sayso::{Digest, ExecutionId, Failure, Json, Outcome, Step, words};
+use sayso::policy::{Annotations, Basis, Context, DEFAULT_RULE, Decision, Effects, ToolName, Verdict};
+use sayso::{Digest, Error, ExecutionId, Failure, Json, Outcome, PolicyRuling, Step, words};
 use sayso_core::round::OperationKind;
 use serde_json::json;
 
@@ -117,11 +117,18 @@ impl Session {
         };
         let Judgement { verdict, effects } = self.judge(&subject).await;
         match verdict.decision {
+            Decision::Allow if !self.is_recorded(subject.kind, &subject.tool, &verdict).await => {
+                self.not_asked(number, None, words::APPROVAL_UNAVAILABLE).await;
+            }
             Decision::Allow => {
                 self.review(&subject);
                 self.dispatch(number, None).await;
             }
-            Decision::Deny => self.deny(number, &verdict).await,
+            Decision::Deny => {
+                // The denial stands whether or not its event could be stored.
+                drop(self.record(subject.kind, &subject.tool, &verdict).await);
+                self.deny(number, &verdict).await;
+            }
             Decision::Ask => {
                 // The first definition is taken as it is; every other one is reviewed when its call is approved.
                 if subject.changed_definition.is_none() {
@@ -181,9 +188,29 @@ impl Session {
         let is_known = kind != OperationKind::Tool || self.lists.state == Reading::Read;
         let subject = arguments_of(message).and_then(|arguments| self.subject_of(kind, name, arguments));
         match subject {
-            Ok(subject) if is_known => self.judge(&subject).await.verdict.decision == Decision::Allow,
+            Ok(subject) if is_known => {
+                let verdict = self.judge(&subject).await.verdict;
+                verdict.decision == Decision::Allow && self.is_recorded(subject.kind, &subject.tool, &verdict).await
+            }
             _ => false,
         }
+    }
+
+    /// Whether an allowed call is on record as far as it must be: what the mode lets run is recorded before it runs.
+    async fn is_recorded(&self, kind: OperationKind, tool: &ToolName, verdict: &Verdict) -> bool {
+        verdict.basis != Basis::Mode || self.record(kind, tool, verdict).await.is_ok()
+    }
+
+    /// Leaves the event of what the policy decided in a person's place.
+    async fn record(&self, kind: OperationKind, tool: &ToolName, verdict: &Verdict) -> Result<(), Error> {
+        // An address may hold a secret; events hold none.
+        let tool = match kind {
+            OperationKind::Resource => format!("{}:resource", tool.server()),
+            OperationKind::Tool | OperationKind::Prompt => tool.to_string(),
+        };
+        let approved = verdict.decision == Decision::Allow;
+        let ruling = PolicyRuling { tool, approved, rule: verdict.decided_by() };
+        self.desk.settle(vec![Step::Ruled(ruling)]).await
     }
 
     /// The definition under which this call was judged is the one that the session knows from now on.

@@ -177,6 +177,9 @@ impl Desk for Troubled {
         self.desk.withdraw(round, fence, successor).await
     }
     async fn settle(&self, steps: Vec<Step>) -> Result<(), Error> {
+        if steps.iter().any(|step| matches!(step, Step::Ruled(_))) {
+            self.check()?;
+        }
         self.desk.settle(steps).await
     }
     async fn collect(&self, round: RoundId, key: &str, wait: Duration) -> Result<wire::Collected, Error> {

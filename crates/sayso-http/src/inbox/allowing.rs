@@ -188,7 +188,8 @@ impl Limits {
         });
         if good_for_ms == Some(None) {
             let days = GRANT_MS_MAX / 86_400_000;
-            problems.push((LENGTH, format!("The time must be a whole number, more than nothing and at most {days} days")));
+            problems
+                .push((LENGTH, format!("The time must be a whole number, more than nothing and at most {days} days")));
         }
         let uses_max = text(USES).map(|text| text.parse::<u32>().ok().filter(|uses| *uses > 0));
         if uses_max == Some(None) {

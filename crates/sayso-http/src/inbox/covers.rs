@@ -100,8 +100,10 @@ fn shown(arguments: &Json) -> Markup {
 /// One condition as a sentence without its end.
 fn holds(condition: &Condition) -> Markup {
     let ConditionText { at, equals, one_of, glob, within, command, exists, only, min, max } = condition.text();
-    let list = |texts: Vec<String>| html! {
-        @for (index, text) in texts.iter().enumerate() { @if index > 0 { ", " } code { (words::line(text)) } }
+    let list = |texts: Vec<String>| {
+        html! {
+            @for (index, text) in texts.iter().enumerate() { @if index > 0 { ", " } code { (words::line(text)) } }
+        }
     };
     let jsons = |values: &[Json]| list(values.iter().map(|value| value.as_str().to_owned()).collect());
     html! {
@@ -133,7 +135,10 @@ mod tests {
             (r#"{"at":"/land","in":["DE","FR"]}"#, r#"/land is one of &quot;DE&quot;, &quot;FR&quot;"#),
             (r#"{"at":"/branch","glob":"release-*"}"#, "/branch is like release-*"),
             (r#"{"at":"/path","within":"/srv/shop"}"#, "/path is a path in /srv/shop"),
-            (r#"{"at":"/command","command":["npm test","git status"]}"#, "/command is a command of nothing but npm test, git status"),
+            (
+                r#"{"at":"/command","command":["npm test","git status"]}"#,
+                "/command is a command of nothing but npm test, git status",
+            ),
             (r#"{"at":"/force","exists":false}"#, "/force is absent"),
             (r#"{"at":"/n","min":1,"max":2}"#, "/n is at least 1 and is at most 2"),
             ("{\"at\":\"/a\u{202e}b\",\"exists\":true}", "/a⟦U+202E⟧b is there"),

@@ -6,8 +6,8 @@ use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
-use sayso::wire::{Keyed, Response as Given, Round, responses_from_wire};
 use sayso::policy::Grant;
+use sayso::wire::{Keyed, Response as Given, Round, responses_from_wire};
 use sayso::{Answer, Digest, FieldError, GrantId, People, RoundId, Status};
 use sayso_core::error::Error;
 use sayso_core::json::pointer_to;
@@ -257,7 +257,12 @@ impl AnswerPage<'_> {
     }
 
     /// The form again, with everything that was typed, and the key it had: nothing was accepted under it.
-    pub(super) async fn again(&self, problems: &Problems, notice: Option<Notice>, status: StatusCode) -> Result<Response, Error> {
+    pub(super) async fn again(
+        &self,
+        problems: &Problems,
+        notice: Option<Notice>,
+        status: StatusCode,
+    ) -> Result<Response, Error> {
         self.draw(Drawn { typed: Some(self.typed), problems, focus: None }, notice, status).await
     }
 

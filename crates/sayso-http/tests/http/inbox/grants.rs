@@ -58,7 +58,8 @@ async fn a_session_is_allowed_only_after_it_was_shown_and_together_with_the_appr
     let served = Served::new().await;
     let round = asked(&served, PAYMENT).await;
     let page = served.page(&path(round.round_id)).await;
-    for part in ["Approve for this session", "Approve with these arguments for this session", "by a rule drafted from"] {
+    for part in ["Approve for this session", "Approve with these arguments for this session", "by a rule drafted from"]
+    {
         assert!(page.page(200).contains(part), "{part}");
     }
     let shown = served.submit(&round, &[("allow", "session")]).await;
@@ -84,7 +85,9 @@ async fn a_session_is_allowed_only_after_it_was_shown_and_together_with_the_appr
     assert_eq!(send(&served, &round, &hidden, &limits).await.status, 303);
     assert_eq!(grants(&served).await.len(), 1);
 
-    assert!(matches!(ruled(&served, &payment(PAYMENT)).await, Ruling::Allow(allowed) if matches!(allowed.by, By::Person(_))));
+    assert!(
+        matches!(ruled(&served, &payment(PAYMENT)).await, Ruling::Allow(allowed) if matches!(allowed.by, By::Person(_)))
+    );
     let other = payment(r#"{"to":"zulu","amount":1}"#);
     assert!(matches!(ruled(&served, &other).await, Ruling::Allow(allowed) if allowed.by == By::Grant(grant.id)));
     assert!(matches!(ruled(&served, &other).await, Ruling::Ask(_)), "one use");
@@ -104,7 +107,9 @@ async fn pinned_arguments_are_those_that_were_shown() {
     let known = grants(&served).await;
     assert!(known[0].expires_at.is_none() && known[0].uses_max.is_none());
     drop(ruled(&served, &payment(PAYMENT)).await);
-    assert!(matches!(ruled(&served, &payment(PAYMENT)).await, Ruling::Allow(allowed) if allowed.by == By::Grant(known[0].id)));
+    assert!(
+        matches!(ruled(&served, &payment(PAYMENT)).await, Ruling::Allow(allowed) if allowed.by == By::Grant(known[0].id))
+    );
     let other = payment(r#"{"to":"acme","amount":12.51}"#);
     assert!(matches!(ruled(&served, &other).await, Ruling::Ask(_)));
 }
@@ -114,7 +119,12 @@ async fn a_rule_is_widened_only_as_far_as_was_shown() {
     let served = Served::new().await;
     let round = asked(&served, PAYMENT).await;
     let shown = served.submit(&round, &[("allow", "rule")]).await;
-    for part in ["Every session", "have no members but", "<code>/amount</code> is <code>12.50</code>", "read, write, exec, network"] {
+    for part in [
+        "Every session",
+        "have no members but",
+        "<code>/amount</code> is <code>12.50</code>",
+        "read, write, exec, network",
+    ] {
         assert!(shown.page(200).contains(part), "{part} in {}", shown.text);
     }
     let fields = [("allow-length", "8"), ("allow-unit", "hours"), ("allow-uses", ""), ("allow-free", "1")];
@@ -191,7 +201,8 @@ async fn more_calls_are_not_offered_where_a_person_adds_to_each_or_nothing_names
 #[tokio::test]
 async fn edited_arguments_are_approved_by_themselves() {
     let served = Served::new().await;
-    let schema = Json::parse(r#"{"type":"object","properties":{"to":{"type":"string"},"amount":{"type":"number"}}}"#).ok();
+    let schema =
+        Json::parse(r#"{"type":"object","properties":{"to":{"type":"string"},"amount":{"type":"number"}}}"#).ok();
     let round = match ruled(&served, &Call { arguments_schema: schema, ..payment(PAYMENT) }).await {
         Ruling::Ask(round) => *round,
         other => panic!("{other:?}"),
