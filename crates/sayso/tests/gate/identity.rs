@@ -41,6 +41,27 @@ async fn an_agent_approves_nothing_neither_its_own_nor_anothers() {
 }
 
 #[tokio::test]
+async fn of_two_people_who_decide_at_once_one_decides_and_the_other_is_told_who() {
+    let scene = Scene::new().await;
+    let round = scene.asked(&transfer("1")).await;
+    let decide = async |who: Principal, response: Response| {
+        let answer = Answer { digest: Some(round.digest), ..Answer::one(CALL_KEY, response) };
+        scene.sayso.people_as(who, Channel::Http).answer(round.round_id, answer, "k").await
+    };
+    let (yes, no) = tokio::join!(decide(ada(), Response::consent()), decide(grace(), Response::decline(None)));
+    let (winner, loser) = if yes.is_ok() { (ada(), no) } else { (grace(), yes) };
+    let told = match loser {
+        Err(Error::Conflict { winner: Some(told), .. }) => told,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(told.principal, winner);
+    match scene.judge(&transfer("1")).await {
+        sayso::gate::Ruling::Allow(_) => assert_eq!(winner, ada()),
+        ruling => assert_eq!((denied(ruling).round, winner), (Some(round.round_id), grace())),
+    }
+}
+
+#[tokio::test]
 async fn an_approval_is_taken_only_by_the_agent_that_asked() {
     let scene = Scene::new().await;
     let round = scene.asked(&transfer("1")).await;
