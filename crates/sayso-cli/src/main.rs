@@ -12,6 +12,7 @@ mod error;
 mod exit;
 mod output;
 mod plan_file;
+mod remote;
 mod render;
 mod session;
 mod stop;

@@ -5,10 +5,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use sayso_core::error::Error;
 use sayso_core::execution::ExecutionKind;
-use sayso_core::id::{ExecutionId, RoundId};
+use sayso_core::id::{ExecutionId, GrantId, RoundId};
 use sayso_core::round::{Evidence, Fence, FenceToken};
 use sayso_core::time::UnixMs;
-use sayso_core::wire::{self, Keyed, Response};
+use sayso_core::wire::{self, GrantUse, Keyed, Response};
 
 use crate::Ask;
 use crate::step::Step;
@@ -95,6 +95,12 @@ pub trait Desk: Send + Sync {
     async fn result(&self, execution: ExecutionId, wait: Duration) -> Result<wire::ExecutionResult, Error>;
     /// A snapshot of an execution.
     async fn execution(&self, execution: ExecutionId) -> Result<wire::Execution, Error>;
+    /// The rounds of an execution of the caller's own, the oldest first; those of one millisecond in any order.
+    async fn rounds_of(&self, execution: ExecutionId) -> Result<Vec<wire::Round>, Error>;
+    /// Has a grant stand in for a person, where the rules ask about a call and somebody has granted it: its use is stored
+    /// when this returns, for this caller's call. None where nobody has. It is for the caller to judge the call first;
+    /// what its rules deny must not run whatever this says.
+    async fn use_grant(&self, call: &GrantUse) -> Result<Option<GrantId>, Error>;
     /// Ends an unfinished round whose holder is gone: its lease has run out, and `expected` is its token.
     async fn fail_recovery(&self, round: RoundId, expected: FenceToken) -> Result<wire::Round, Error>;
     /// This worker has settled all it held and leaves.

@@ -5,12 +5,13 @@ use sayso_core::error::Error;
 use sayso_core::id::{GrantId, RoundId};
 use sayso_core::json::Json;
 use sayso_core::limits::PAGE_ROWS_MAX;
-use sayso_core::policy::{Effects, Grant, GrantScope, Pins, ToolName};
+use sayso_core::policy::{Annotations, Effects, Grant, GrantScope, Pins, ToolName};
 use sayso_core::principal::{Principal, PrincipalKind};
 use sayso_core::round::{OperationKind, Round};
-use sayso_core::wire::{self, Request, RequestKind};
+use sayso_core::wire::{self, GrantKind, Request, RequestKind};
 use sayso_store::{GrantFilter, GrantsOf};
 
+use crate::gate::definition_of;
 use crate::ids;
 use crate::people::LocalPeople;
 
@@ -36,6 +37,28 @@ impl NewGrant {
     pub fn of(scope: GrantScope) -> Self {
         Self { scope, agent: None, round: None, good_for_ms: None, uses_max: None, id: None }
     }
+}
+
+/// The scope that a draft for a session or of a rule writes out.
+fn written_scope(draft: wire::GrantDraft) -> Result<GrantScope, Error> {
+    let tools = draft.tool.ok_or_else(|| Error::field("/tool", "is required, or round_id"))?;
+    let pins = match (draft.arguments, draft.when) {
+        (Some(_), Some(_)) => return Err(Error::field("/when", "stands in the place of arguments")),
+        (Some(arguments), None) => Pins::Exactly(arguments),
+        (None, Some(when)) => {
+            let read = serde_json::from_str(when.as_str());
+            Pins::When(read.map_err(|_| Error::field("/when", "is no list of conditions as a policy has them"))?)
+        }
+        (None, None) => Pins::Any,
+    };
+    if draft.kind == GrantKind::Rule {
+        return Ok(GrantScope::Rule { tools, effects: draft.effects.map(Effects::from_iter), pins });
+    }
+    let tool = ToolName::parse(&tools).map_err(|error| Error::field("/tool", error.message))?;
+    let session = draft.session.ok_or_else(|| Error::field("/session", "is required, or round_id"))?;
+    let annotations = draft.annotations.as_ref().map(Annotations::read).unwrap_or_default();
+    let definition = draft.definition.unwrap_or_else(|| definition_of(&tool, annotations));
+    Ok(GrantScope::Session { session, tool, definition, pins })
 }
 
 /// A call that a round asks about.
@@ -123,6 +146,26 @@ impl LocalPeople {
         let row = self.approval_in(round).await?.row;
         let scope = GrantScope::Once { digest: row.digest };
         Ok(NewGrant { agent: Some(row.asked_by), round: Some(round), ..NewGrant::of(scope) })
+    }
+
+    /// What a draft says, drafted from its round or written out: for [`LocalPeople::grant`].
+    pub async fn drafted_grant(&self, draft: wire::GrantDraft) -> Result<NewGrant, Error> {
+        if let Some(stray) = draft.stray_member() {
+            return Err(Error::field(format!("/{stray}"), "is not a member of such a grant"));
+        }
+        let good_for_ms = draft.expires_in_seconds.map(|seconds| i64::from(seconds) * 1_000);
+        let uses_max = draft.uses_max;
+        let grant = match (draft.kind, draft.round_id) {
+            (GrantKind::Once, Some(round)) => self.once_grant_of(round).await?,
+            (GrantKind::Session, Some(round)) => self.session_grant_of(round, draft.pinned.unwrap_or_default()).await?,
+            (GrantKind::Rule, Some(round)) => self.rule_grant_of(round, &draft.free).await?,
+            (GrantKind::Once, None) => return Err(Error::field("/round_id", "is required")),
+            (GrantKind::Session | GrantKind::Rule, None) => {
+                let agent = draft.agent.clone();
+                NewGrant { agent, ..NewGrant::of(written_scope(draft)?) }
+            }
+        };
+        Ok(NewGrant { good_for_ms, uses_max, ..grant })
     }
 
     /// The one call that a round asks about. What the gateway asks about prompts and resources has the names by which

@@ -34,6 +34,7 @@ mod desk;
 pub mod doctor;
 pub mod engine;
 pub mod gate;
+mod granted;
 mod granting;
 mod grants;
 mod ids;

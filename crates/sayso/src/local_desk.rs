@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use sayso_core::command::{Command, Creation, NewRound, Reply, RoundExecution};
 use sayso_core::error::Error;
 use sayso_core::execution::ExecutionKind;
-use sayso_core::id::{ExecutionId, RoundId};
+use sayso_core::id::{ExecutionId, GrantId, RoundId};
 use sayso_core::json::Json;
 use sayso_core::limits;
 use sayso_core::principal::Principal;
@@ -408,6 +408,19 @@ impl Desk for LocalDesk {
 
     async fn execution(&self, execution: ExecutionId) -> Result<wire::Execution, Error> {
         self.sayso.execution(&self.caller, execution).await
+    }
+
+    async fn rounds_of(&self, execution: ExecutionId) -> Result<Vec<wire::Round>, Error> {
+        self.check_may_collect()?;
+        self.sayso.execution(&self.caller, execution).await?;
+        let filter = RoundFilter { execution: Some(execution), ..RoundFilter::default() };
+        let mut rounds = self.sayso.rounds(&self.caller, filter).await?.rounds;
+        rounds.reverse();
+        Ok(rounds)
+    }
+
+    async fn use_grant(&self, call: &wire::GrantUse) -> Result<Option<GrantId>, Error> {
+        self.used_grant(call).await
     }
 
     async fn leave(&self) -> Result<(), Error> {

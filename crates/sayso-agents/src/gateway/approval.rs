@@ -1,8 +1,10 @@
 //! A call that waits for a person's word: asked, judged again once there is one, and run exactly once or not at all.
 
+use std::time::Duration;
+
 use sayso::policy::{Decision, Recheck, Verdict};
 use sayso::wire::{self, RequestKind};
-use sayso::{Ask as NewRound, Error, Failure, Fence, Outcome, Request, Response, Status, Step, words};
+use sayso::{Ask as NewRound, Digest, Error, Failure, Fence, Json, Outcome, Request, Response, Status, Step, words};
 use sayso_core::limits;
 use sayso_core::response::{Action, Content};
 use sayso_core::round::OperationKind;
@@ -88,6 +90,59 @@ impl Session {
         }
     }
 
+    /// The digest of the round in which a person would be asked about a call.
+    pub(super) fn asked_digest(&self, subject: &Subject, judged: &Judgement) -> Option<Digest> {
+        let requests = wire::Keyed(vec![(CALL_KEY.to_owned(), self.approval_request(subject, judged))]);
+        let text = serde_json::to_string(&requests).ok()?;
+        let json = Json::parse_within(&text, limits::ROUND_BYTES_MAX, limits::JSON_DEPTH_CEILING).ok()?;
+        Some(Digest::of_requests(&json))
+    }
+
+    /// Somebody waits again for a call that a person is being asked about. Where it has been granted meanwhile, it runs,
+    /// and its question ends.
+    pub(super) async fn granted_meanwhile(&mut self, number: u64, call: u64) {
+        let Some(asked) = self.asks.get(&number).and_then(Ask::approval).map(|asked| asked.arguments.canonical())
+        else {
+            return;
+        };
+        if self.call(call).is_none_or(|call| call.waiter.is_none()) || !self.knows_tools(call).await {
+            return;
+        }
+        // What a person has changed is for a person to decide.
+        let Ok(subject) = self.subject(call, None) else { return };
+        if subject.arguments.canonical() != asked {
+            return;
+        }
+        let judged = self.judge_with_grants(&subject).await;
+        if judged.verdict.decision == Decision::Allow && self.question_dropped(number, call).await {
+            self.review(&subject);
+            self.dispatch(call, None).await;
+        }
+    }
+
+    /// Ends the question about a call that runs without an answer. One that a person has answered at the same moment is
+    /// left to what follows from that; where it could only be seen afterwards, what was not approved does not run.
+    async fn question_dropped(&mut self, number: u64, call: u64) -> bool {
+        let Some((round, fence)) = self.asks.get(&number).map(|ask| (ask.round, ask.fence.clone())) else {
+            return false;
+        };
+        match self.desk.wait(round, 0, Duration::ZERO).await {
+            Ok(found) if found.status == Status::Pending => {}
+            _ => return false,
+        }
+        let failure = Failure::new(Failure::WITHDRAWN, "the call was allowed meanwhile, and went on without an answer");
+        if self.desk.settle(vec![Step::Failed(round, fence, failure.clone())]).await.is_err() {
+            return false;
+        }
+        self.asks.remove(&number);
+        let ended = self.desk.wait(round, 0, Duration::ZERO).await;
+        let is_free = ended.is_ok_and(|ended| ended.answered.is_none_or(|by| by.action == Some(Action::Accept)));
+        if !is_free {
+            self.end_held(call, Vec::new(), Outcome::Failed(failure), words::DISMISSED).await;
+        }
+        is_free
+    }
+
     /// Nobody could be asked. An earlier question that this one was to replace ends with the call.
     pub(super) async fn not_asked(&mut self, number: u64, earlier: Option<(sayso::RoundId, Fence)>, text: &str) {
         const SUSPEND_FAILED: &str = "suspend_failed";
@@ -158,8 +213,13 @@ impl Session {
             Ok(subject) => subject,
             Err(why) => return self.refused(number, call, &Verdict::error(why)).await,
         };
-        let judged = self.judge(&subject).await;
-        match judged.verdict.recheck(&rules) {
+        let mut judged = self.judge(&subject);
+        let mut recheck = judged.verdict.recheck(&rules);
+        if recheck == Recheck::AskAgain {
+            judged = self.with_grants(&subject, judged).await;
+            recheck = judged.verdict.recheck(&rules);
+        }
+        match recheck {
             Recheck::Go => {
                 self.review(&subject);
                 if let Some(ask) = self.asks.get_mut(&number) {

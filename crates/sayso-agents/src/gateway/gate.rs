@@ -1,6 +1,8 @@
 //! The gate: every call is judged before it reaches the upstream, by what the gateway itself has read of the tools.
 
+use sayso::gate::definition_of;
 use sayso::policy::{Annotations, Basis, Context, DEFAULT_RULE, Decision, Effects, ToolName, Verdict};
+use sayso::wire::GrantUse;
 use sayso::{Digest, Error, ExecutionId, Failure, Json, Outcome, PolicyRuling, Step, words};
 use sayso_core::round::OperationKind;
 use serde_json::json;
@@ -32,6 +34,8 @@ pub(super) struct Subject {
 pub(super) struct Judgement {
     pub verdict: Verdict,
     pub effects: Effects,
+    /// Pointer to the argument that is a shell command.
+    pub command_at: Option<String>,
 }
 
 impl Subject {
@@ -80,7 +84,7 @@ impl Session {
             {
                 self.hand_over_again(ask).await;
             }
-            Some(_) => {}
+            Some(ask) => self.granted_meanwhile(ask, number).await,
             None if self.knows_tools(number).await => self.judge_first(number).await,
             None => {}
         }
@@ -115,9 +119,9 @@ impl Session {
             Ok(subject) => subject,
             Err(why) => return self.deny(number, &Verdict::error(why)).await,
         };
-        let Judgement { verdict, effects } = self.judge(&subject).await;
-        match verdict.decision {
-            Decision::Allow if !self.is_recorded(subject.kind, &subject.tool, &verdict).await => {
+        let judged = self.judge_with_grants(&subject).await;
+        match judged.verdict.decision {
+            Decision::Allow if !self.is_recorded(&subject, &judged.verdict).await => {
                 self.not_asked(number, None, words::APPROVAL_UNAVAILABLE).await;
             }
             Decision::Allow => {
@@ -126,15 +130,15 @@ impl Session {
             }
             Decision::Deny => {
                 // The denial stands whether or not its event could be stored.
-                drop(self.record(subject.kind, &subject.tool, &verdict).await);
-                self.deny(number, &verdict).await;
+                drop(self.record(&subject, &judged.verdict).await);
+                self.deny(number, &judged.verdict).await;
             }
             Decision::Ask => {
                 // The first definition is taken as it is; every other one is reviewed when its call is approved.
                 if subject.changed_definition.is_none() {
                     self.review(&subject);
                 }
-                self.ask_approval(number, &subject, &Judgement { verdict, effects }, None).await;
+                self.ask_approval(number, &subject, &judged, None).await;
             }
         }
     }
@@ -162,11 +166,12 @@ impl Session {
 
     /// What is said of a call now: by the policy, and by the default for prompts and resources, which are judged only
     /// where a rule is about them. This is the one place where calls are judged, both before a person is asked and before
-    /// an approved call runs; so whatever else may stand in for a person, such as a grant, belongs here.
-    pub(super) async fn judge(&self, subject: &Subject) -> Judgement {
+    /// an approved call runs; what people have granted is looked at after it, by [`Session::judge_with_grants`].
+    pub(super) fn judge(&self, subject: &Subject) -> Judgement {
         let Some(Gate { policy, mode, .. }) = &self.options.gate else {
             // Nothing gets here without a gate; if it did, it would not run.
-            return Judgement { verdict: Verdict::error("there is no policy"), effects: Effects::ALL };
+            let verdict = Verdict::error("there is no policy");
+            return Judgement { verdict, effects: Effects::ALL, command_at: None };
         };
         let policy = policy.current();
         let context = Context {
@@ -180,7 +185,38 @@ impl Session {
         if subject.kind != OperationKind::Tool && verdict.decision == Decision::Ask && is_unnamed {
             verdict.decision = Decision::Allow;
         }
-        Judgement { verdict, effects: policy.facts(&subject.tool, subject.annotations).effects }
+        let facts = policy.facts(&subject.tool, subject.annotations);
+        let command_at = policy.command_at(&subject.tool, &facts).map(str::to_owned);
+        Judgement { verdict, effects: facts.effects, command_at }
+    }
+
+    /// As [`Session::judge`], with what people have granted in the place of a question.
+    pub(super) async fn judge_with_grants(&self, subject: &Subject) -> Judgement {
+        self.with_grants(subject, self.judge(subject)).await
+    }
+
+    /// A judgement that asks allows where somebody has granted the call: the grant's use is stored by then. Where that
+    /// cannot be found out, the question stands.
+    pub(super) async fn with_grants(&self, subject: &Subject, judged: Judgement) -> Judgement {
+        let Judgement { verdict, effects, command_at } = &judged;
+        let Some(gate) = &self.options.gate else { return judged };
+        if verdict.decision != Decision::Ask || verdict.is_unsure {
+            return judged;
+        }
+        let wanted = GrantUse {
+            session_id: gate.session.clone(),
+            tool: subject.tool.to_string(),
+            arguments: subject.arguments.clone(),
+            definition: subject.definition.unwrap_or_else(|| definition_of(&subject.tool, subject.annotations)),
+            effects: effects.iter().collect(),
+            command_at: command_at.clone(),
+            digest: self.asked_digest(subject, &judged),
+            require_second_person: verdict.require_second_person,
+            changed_definition: subject.changed_definition.is_some(),
+        };
+        let Ok(Some(grant)) = self.desk.use_grant(&wanted).await else { return judged };
+        let verdict = Verdict { decision: Decision::Allow, basis: Basis::Grant(grant), ..judged.verdict };
+        Judgement { verdict, ..judged }
     }
 
     /// Whether a call may run that the gateway makes again by itself. Nobody is asked for that.
@@ -189,24 +225,24 @@ impl Session {
         let subject = arguments_of(message).and_then(|arguments| self.subject_of(kind, name, arguments));
         match subject {
             Ok(subject) if is_known => {
-                let verdict = self.judge(&subject).await.verdict;
-                verdict.decision == Decision::Allow && self.is_recorded(subject.kind, &subject.tool, &verdict).await
+                let verdict = self.judge_with_grants(&subject).await.verdict;
+                verdict.decision == Decision::Allow && self.is_recorded(&subject, &verdict).await
             }
             _ => false,
         }
     }
 
     /// Whether an allowed call is on record as far as it must be: what the mode lets run is recorded before it runs.
-    async fn is_recorded(&self, kind: OperationKind, tool: &ToolName, verdict: &Verdict) -> bool {
-        verdict.basis != Basis::Mode || self.record(kind, tool, verdict).await.is_ok()
+    async fn is_recorded(&self, subject: &Subject, verdict: &Verdict) -> bool {
+        verdict.basis != Basis::Mode || self.record(subject, verdict).await.is_ok()
     }
 
     /// Leaves the event of what the policy decided in a person's place.
-    async fn record(&self, kind: OperationKind, tool: &ToolName, verdict: &Verdict) -> Result<(), Error> {
+    async fn record(&self, subject: &Subject, verdict: &Verdict) -> Result<(), Error> {
         // An address may hold a secret; events hold none.
-        let tool = match kind {
-            OperationKind::Resource => format!("{}:resource", tool.server()),
-            OperationKind::Tool | OperationKind::Prompt => tool.to_string(),
+        let tool = match subject.kind {
+            OperationKind::Resource => format!("{}:resource", subject.tool.server()),
+            OperationKind::Tool | OperationKind::Prompt => subject.tool.to_string(),
         };
         let approved = verdict.decision == Decision::Allow;
         let ruling = PolicyRuling { tool, approved, rule: verdict.decided_by() };

@@ -191,6 +191,13 @@ impl Desk for Troubled {
     async fn execution(&self, execution: ExecutionId) -> Result<wire::Execution, Error> {
         self.desk.execution(execution).await
     }
+    async fn rounds_of(&self, execution: ExecutionId) -> Result<Vec<wire::Round>, Error> {
+        self.desk.rounds_of(execution).await
+    }
+    async fn use_grant(&self, call: &wire::GrantUse) -> Result<Option<sayso::GrantId>, Error> {
+        self.check()?;
+        self.desk.use_grant(call).await
+    }
     async fn leave(&self) -> Result<(), Error> {
         self.desk.leave().await
     }

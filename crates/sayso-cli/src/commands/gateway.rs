@@ -9,11 +9,12 @@ use clap::Args as ClapArgs;
 use sayso::policy::{Mode, PolicyFiles};
 use sayso::{Desk, Error, Principal, Sayso};
 use sayso_agents::gateway::{self, Gate, GatewayExit, GatewayOptions, Hold, Program, Replay};
-use sayso_http::client::{Client, ClientOptions};
+use sayso_http::client::Client;
 
 use crate::args::Place;
 use crate::error::CommandError;
-use crate::{account, credential, exit, output, stop, store};
+use crate::remote::Remote;
+use crate::{account, exit, output, stop, store};
 
 /// Stand in front of an MCP server, so that a person answers what it asks
 ///
@@ -50,12 +51,8 @@ pub struct GatewayArgs {
     /// Give the agent a tool, `ask_user`, to ask a person by itself
     #[arg(long)]
     ask_user: bool,
-    /// Keep the rounds at a `sayso serve` instead of in the data folder; needs --token-file with an agent's token
-    #[arg(long, value_name = "URL")]
-    server: Option<String>,
-    /// Allow a --server on another machine; the traffic is not encrypted
-    #[arg(long, requires = "server")]
-    server_anywhere: bool,
+    #[command(flatten)]
+    remote: Remote,
     /// The server's program and arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -119,39 +116,14 @@ fn policy(args: &GatewayArgs) -> Result<Option<PolicyFiles>, CommandError> {
 
 /// Where the rounds are kept, at a server or in the data folder or database, and this worker's name there.
 async fn desk(place: &Place, args: &GatewayArgs) -> Result<(Arc<dyn Desk>, String), CommandError> {
-    let Some(server) = &args.server else {
+    let Some(options) = args.remote.options(place)? else {
         let owner = account::owner(place.account.as_deref());
         let sayso = Sayso::open(store::resolve(place)?.options().person(owner).sweeping()).await?;
         let desk = sayso.desk(Principal::agent(format!("gateway:{}", args.name)));
         let worker = desk.owner_id().to_owned();
         return Ok((Arc::new(desk), worker));
     };
-    let Some(file) = &place.token_file else {
-        return Err(CommandError::Usage {
-            message: "--server needs a token to ask with".to_owned(),
-            help:
-                "pass --token-file FILE; `sayso token new --kind agent --name NAME` on the server's machine makes one"
-                    .to_owned(),
-        });
-    };
-    let mut options = ClientOptions::new(server, credential::read_token(file)?);
-    if args.server_anywhere {
-        options = options.unencrypted_to_anywhere();
-        output::note("warning: whoever is on the way to the server can read the token and every answer");
-    }
-    let client = Client::connect(options).await.map_err(|error| {
-        let help = match &error {
-            Error::Unavailable(_) => format!("start `sayso serve`, and see that {server} reaches it"),
-            Error::Forbidden(_) => "use an agent's token: a person's answers, and never asks".to_owned(),
-            Error::Validation { .. } => {
-                "let a tunnel listen here (ssh -L 7717:127.0.0.1:7717 HOST), or add --server-anywhere if the network is \
-                 yours"
-                    .to_owned()
-            }
-            _ => "`sayso token new --kind agent --name NAME` on the server's machine makes a token".to_owned(),
-        };
-        CommandError::Advised { error, help }
-    })?;
+    let client = Client::connect(options).await.map_err(|error| args.remote.advise(error))?;
     let worker = client.owner_id().to_owned();
     Ok((Arc::new(client), worker))
 }

@@ -1,10 +1,9 @@
 //! `sayso grants`: what people have allowed beforehand.
 
 use clap::{Args as ClapArgs, Subcommand};
-use sayso::gate::definition_of;
-use sayso::policy::{Annotations, GrantScope, Pins, ToolName};
-use sayso::wire::{Grant, GrantKind};
-use sayso::{Error, GrantFilter, GrantId, GrantsOf, Json, NewGrant, Principal};
+use sayso::policy::Effect;
+use sayso::wire::{Grant, GrantDraft, GrantKind};
+use sayso::{Error, GrantFilter, GrantId, GrantsOf, Json, Principal, RoundId};
 use sayso_core::json::visible;
 
 use crate::args::Place;
@@ -27,6 +26,8 @@ const EXAMPLES: &[&str] = &[
     "sayso grants list",
     "sayso grants add --session build-17 --tool files:write_file --for-seconds 3600",
     "sayso grants add --from 7Q2M4K --pinned",
+    "sayso grants add --from 7Q2M4K --kind rule --free content --uses 20",
+    "sayso grants add --kind rule --tool 'files:read_*' --for-seconds 3600",
     "sayso grants revoke grt_01JZ…",
 ];
 
@@ -45,7 +46,7 @@ enum GrantsCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Let calls of a tool through in a session, where rules ask
+    /// Let calls through where rules ask: of a tool in a session, by a rule, or the one call that was shown
     #[command(after_help = exit::help(EXAMPLES))]
     Add(AddArgs),
     /// Take a grant back, from now on and for good
@@ -61,27 +62,39 @@ enum GrantsCommand {
 
 #[derive(Debug, ClapArgs)]
 struct AddArgs {
-    /// The session
-    #[arg(long, required_unless_present = "from", conflicts_with = "from", value_name = "NAME")]
+    /// How far it reaches
+    #[arg(long, value_enum, default_value_t = KindArg::Session)]
+    kind: KindArg,
+    /// Session: which
+    #[arg(long, conflicts_with = "from", value_name = "NAME")]
     session: Option<String>,
-    /// The tool, server:name
-    #[arg(long, required_unless_present = "from", conflicts_with = "from", value_parser = ToolName::parse, value_name = "TOOL")]
-    tool: Option<ToolName>,
+    /// Session: the tool, server:name. Rule: a pattern of that form, such as 'files:read_*'
+    #[arg(long, conflicts_with = "from", value_name = "TOOL")]
+    tool: Option<String>,
     /// The arguments to pin it to, a whole JSON object; without them any
     #[arg(long, conflicts_with = "from", value_parser = Json::parse, value_name = "JSON")]
     args: Option<Json>,
-    /// The hints that the tool is judged with, where it has any
-    #[arg(long, default_value = "{}", conflicts_with = "from", value_parser = Json::parse, value_name = "JSON")]
-    annotations: Json,
+    /// Rule: conditions that the arguments must meet, a JSON list of them as in a policy's rule
+    #[arg(long, conflicts_with_all = ["from", "args"], value_parser = Json::parse, value_name = "JSON")]
+    when: Option<Json>,
+    /// Rule: all that a tool may do for the rule to cover it; without it anything
+    #[arg(long, conflicts_with = "from", value_delimiter = ',', value_parser = effect, value_name = "EFFECT")]
+    effects: Option<Vec<Effect>>,
+    /// Session: the hints that the tool is judged with, where it has any
+    #[arg(long, conflicts_with = "from", value_parser = Json::parse, value_name = "JSON")]
+    annotations: Option<Json>,
     /// The agent whose calls it covers, by its token's name; without it every agent's
     #[arg(long, conflicts_with = "from", value_name = "NAME")]
     agent: Option<String>,
     /// Instead of all these: the round that asks about the call
     #[arg(long, value_name = "ROUND")]
     from: Option<String>,
-    /// With --from: for the arguments that were shown alone
+    /// Session, with --from: for the arguments that were shown alone
     #[arg(long, requires = "from")]
     pinned: bool,
+    /// Rule, with --from: a member of the arguments that may have any value; may be given for each
+    #[arg(long, requires = "from", value_name = "MEMBER")]
+    free: Vec<String>,
     /// How long it is good for
     #[arg(long, value_name = "SECONDS")]
     for_seconds: Option<u32>,
@@ -91,6 +104,22 @@ struct AddArgs {
     /// Print the grant as JSON
     #[arg(long)]
     json: bool,
+}
+
+/// How far a grant reaches.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum KindArg {
+    /// One tool in one session, as long as it stays the tool that was shown
+    Session,
+    /// Calls like the one that was shown, or of tools that fit a pattern, in every session
+    Rule,
+    /// The one call that was shown, when it is made again; with --from
+    Once,
+}
+
+fn effect(text: &str) -> Result<Effect, String> {
+    let words = || Effect::ALL.map(Effect::as_str).join(", ");
+    Effect::ALL.into_iter().find(|effect| effect.as_str() == text).ok_or_else(|| format!("must be one of {}", words()))
 }
 
 impl GrantsArgs {
@@ -172,31 +201,49 @@ fn covers(grant: &Grant) -> String {
 
 async fn add(session: &Session, args: AddArgs) -> Result<(), CommandError> {
     let people = session.people();
-    let drafted = match (&args.from, args.session, args.tool) {
-        (Some(round), ..) => {
-            let round = session.round(round).await?;
-            people.session_grant_of(round.round_id, args.pinned).await.map_err(CommandError::about(round.round_id))?
-        }
-        (None, Some(of), Some(tool)) => {
-            let definition = definition_of(&tool, Annotations::read(&args.annotations));
-            let pins = args.args.map_or(Pins::Any, Pins::Exactly);
-            let agent = args.agent.map(Principal::agent);
-            NewGrant { agent, ..NewGrant::of(GrantScope::Session { session: of, tool, definition, pins }) }
-        }
-        _ => {
-            return Err(CommandError::Usage {
-                message: "--session and --tool are needed, or --from".to_owned(),
-                help: "name what is to be allowed, or the round that asks about it".to_owned(),
-            });
-        }
+    let json = args.json;
+    let round = match &args.from {
+        Some(round) => Some(session.round(round).await?.round_id),
+        None => None,
     };
-    let good_for_ms = args.for_seconds.map(|seconds| i64::from(seconds) * 1_000);
-    let grant = people.grant(NewGrant { good_for_ms, uses_max: args.uses, ..drafted }).await?;
-    let grant = Grant::new(&grant);
-    if args.json {
+    let drafted = people.drafted_grant(draft(args, round)).await;
+    let drafted = match round {
+        Some(round) => drafted.map_err(CommandError::about(round))?,
+        None => drafted.map_err(|error| CommandError::Advised {
+            error,
+            help: "name what is to be allowed (--session and --tool, or --kind rule and --tool), or with --from the \
+                   round that asks about it"
+                .to_owned(),
+        })?,
+    };
+    let grant = Grant::new(&people.grant(drafted).await?);
+    if json {
         return output::json(&grant);
     }
     output::text(&format!("{} allows {}", grant.grant_id, covers(&grant)))
+}
+
+fn draft(args: AddArgs, round_id: Option<RoundId>) -> GrantDraft {
+    let kind = match args.kind {
+        KindArg::Session => GrantKind::Session,
+        KindArg::Rule => GrantKind::Rule,
+        KindArg::Once => GrantKind::Once,
+    };
+    GrantDraft {
+        round_id,
+        pinned: args.pinned.then_some(true),
+        free: args.free,
+        session: args.session,
+        tool: args.tool,
+        annotations: args.annotations,
+        effects: args.effects,
+        arguments: args.args,
+        when: args.when,
+        agent: args.agent.map(Principal::agent),
+        expires_in_seconds: args.for_seconds,
+        uses_max: args.uses,
+        ..GrantDraft::empty(kind)
+    }
 }
 
 async fn revoke(session: &Session, id: &str, json: bool) -> Result<(), CommandError> {

@@ -5,6 +5,7 @@ use sayso::wire::{Answer, NewTokenKind, Response, Round};
 use serde_json::Value;
 
 use crate::folder::Folder;
+use crate::server::Server;
 use crate::terminal::person;
 
 const POLICY: &str = "[[rule]]\nid = \"never\"\ndeny = [\"bank:close\"]\nreason = \"Accounts stay open.\"\n\
@@ -89,4 +90,68 @@ fn a_person_grants_lists_and_takes_back_and_neither_a_script_nor_an_agent_does()
     person(&folder, &["grants", "add", "--session", "s", "--tool", "bank:close"]).expect_code(0);
     folder.script(&never).expect_code(11);
     assert!(folder.events().contains(&"grant_used"));
+}
+
+#[test]
+fn a_rule_is_drafted_from_a_call_or_written_out_and_the_call_shown_is_granted_once() {
+    let folder = Folder::new();
+    let file = folder.file("policy.toml", POLICY, 0o600);
+    let file = file.to_str().unwrap();
+    let gate = |amount: &str, more: &[&str]| {
+        let mut args = vec!["gate", "--tool", "bank:transfer", "--args", amount, "--policy", file, "--json"];
+        args.extend(more);
+        folder.script(&args)
+    };
+    let asked = gate(r#"{"amount":12,"to":"a"}"#, &[]).expect_code(12).json();
+    let round = asked["round"]["round_id"].as_str().unwrap().to_owned();
+    let add = ["grants", "add", "--from", &round, "--kind", "rule", "--free", "amount", "--json"];
+    let grant = person(&folder, &add).expect_code(0).json();
+    assert_eq!((grant["kind"].as_str(), grant["tool"].as_str()), (Some("rule"), Some("bank:transfer")));
+    gate(r#"{"amount":13,"to":"a"}"#, &["--session", "t"]).expect_code(0);
+    let other = gate(r#"{"amount":13,"to":"b"}"#, &[]).expect_code(12).json();
+    let other = other["round"]["round_id"].as_str().unwrap().to_owned();
+    person(&folder, &["grants", "add", "--from", &other, "--kind", "once"]).expect_code(0);
+    gate(r#"{"amount":13,"to":"b"}"#, &[]).expect_code(0);
+    gate(r#"{"amount":13,"to":"b"}"#, &[]).expect_code(12);
+    let when = r#"[{"at":"/amount","max":100}]"#;
+    person(&folder, &["grants", "add", "--kind", "rule", "--tool", "bank:*", "--when", when, "--uses", "1"])
+        .expect_code(0);
+    gate(r#"{"amount":100,"to":"c"}"#, &[]).expect_code(0);
+    gate(r#"{"amount":101,"to":"c"}"#, &[]).expect_code(12);
+    person(&folder, &["grants", "add", "--kind", "rule"]).expect_code(3);
+    person(&folder, &["grants", "add", "--kind", "once", "--tool", "a:b"]).expect_code(3);
+}
+
+#[test]
+fn a_gate_at_a_server_has_the_same_exit_codes_and_the_servers_policy() {
+    let folder = Folder::new();
+    let file = folder.file("policy.toml", POLICY, 0o600);
+    let server = Server::start_as(folder.command(&[
+        "serve",
+        "--listen",
+        "127.0.0.1:0",
+        "--json",
+        "--policy",
+        file.to_str().unwrap(),
+    ]));
+    let url = format!("http://{}", server.address);
+    let token = folder.token_file(NewTokenKind::Agent, "shop");
+    let gate = |tool: &str, more: &[&str]| {
+        let mut args = vec!["gate", "--server", &url, "--token-file", &token, "--tool", tool];
+        args.extend(more);
+        folder.script(&args)
+    };
+    assert_eq!(gate("notes:read", &[]).expect_code(0).stdout, "allow: This call is allowed.\n");
+    assert!(gate("bank:close", &[]).expect_code(11).stdout.contains("rule operator never"));
+    let asked = gate("bank:transfer", &["--json"]).expect_code(12).json();
+    gate("bank:transfer", &["--wait", "50ms"]).expect_code(12);
+    answer(&folder, &asked["round"], Response::consent());
+    gate("bank:transfer", &["--wait", "45s"]).expect_code(0);
+    let next = gate("bank:transfer", &["--json"]).expect_code(12).json();
+    answer(&folder, &next["round"], Response::cancel());
+    gate("bank:transfer", &[]).expect_code(5);
+    let person = folder.token_file(NewTokenKind::Person, "ada");
+    folder.script(&["gate", "--server", &url, "--token-file", &person, "--tool", "notes:read"]).expect_code(6);
+    folder.script(&["gate", "--server", &url, "--tool", "notes:read"]).expect_code(2);
+    folder.script(&["gate", "--server", "http://127.0.0.1:1", "--token-file", &token, "--tool", "a:b"]).expect_code(8);
 }

@@ -145,6 +145,16 @@ pub struct ToolFacts {
 }
 
 impl ToolFacts {
+    /// What is believed of a tool of which nothing is known.
+    pub const UNKNOWN: Self = Self {
+        trusted: false,
+        read_only: false,
+        destructive: true,
+        idempotent: false,
+        open_world: true,
+        effects: Effects::ALL,
+    };
+
     /// What follows from a server's hints, the trust in it, and what the policy itself says of the tool. Missing hints
     /// mean the worst. Hints that make a tool look worse always count, those that make it look better only where the
     /// server is trusted, and never against the policy's own word.

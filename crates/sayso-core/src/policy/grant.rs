@@ -105,6 +105,32 @@ pub struct GrantedCall<'a> {
     pub work_folder: Option<&'a WorkFolder<'a>>,
 }
 
+/// What a grant must be so that it may stand in for the person whom the rules ask.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct GrantNeeds {
+    /// Not the word of whoever started the execution.
+    pub second_person: bool,
+    /// Given for the tool as it is now, since that is another than was reviewed: a rule knows no definition.
+    pub changed_definition: bool,
+}
+
+impl GrantedCall<'_> {
+    /// The first of these grants that stands in for a person. The rules have asked, and asked for sure: it is not for
+    /// calls that they deny, or that a denying rule could not be ruled out for.
+    pub fn grant_among<'g>(
+        &self,
+        grants: impl IntoIterator<Item = &'g Grant>,
+        needs: GrantNeeds,
+        now: UnixMs,
+    ) -> Option<&'g Grant> {
+        grants.into_iter().find(|grant| {
+            let is_second = self.started_by.is_some_and(|starter| !starter.is_the_hand_of(&grant.granted_by));
+            let knows_it = !needs.changed_definition || !matches!(grant.scope, GrantScope::Rule { .. });
+            knows_it && (!needs.second_person || is_second) && grant.covers(self, now).is_ok()
+        })
+    }
+}
+
 /// Why a grant does not cover a call. No variant holds an argument's value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotCovered {

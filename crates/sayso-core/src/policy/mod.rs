@@ -24,7 +24,7 @@ pub use error::PolicyError;
 pub use evaluate::Context;
 pub use explain::{Considered, Explanation, Outcome};
 pub use glob::Glob;
-pub use grant::{Grant, GrantScope, GrantedCall, NotCovered, Pins};
+pub use grant::{Grant, GrantNeeds, GrantScope, GrantedCall, NotCovered, Pins};
 pub use layers::{Layer, LayerText, Mode, Policy, ToolText};
 pub use rule::{DEFAULT as DEFAULT_RULE, DEFINITION, Decision, Rule, RuleText};
 pub use shell::{CommandPattern, Opaque, Segment, WorkFolder, split};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::grant::{Grant, GrantScope, GrantedCall};
+use super::grant::{Grant, GrantNeeds, GrantedCall};
 use super::layers::Layer;
 use super::rule::{DEFINITION, Decision};
 use crate::id::GrantId;
@@ -111,13 +111,11 @@ impl Verdict {
         if self.decision != Decision::Ask || self.is_unsure {
             return self;
         }
-        let needs_second = self.require_second_person;
-        let is_changed = self.rules.iter().any(|rule| rule.id == DEFINITION);
-        let granted = grants.into_iter().find(|grant| {
-            let is_second = call.started_by.is_some_and(|starter| !starter.is_the_hand_of(&grant.granted_by));
-            let knows_it = !is_changed || !matches!(grant.scope, GrantScope::Rule { .. });
-            knows_it && (!needs_second || is_second) && grant.covers(call, now).is_ok()
-        });
+        let needs = GrantNeeds {
+            second_person: self.require_second_person,
+            changed_definition: self.rules.iter().any(|rule| rule.id == DEFINITION),
+        };
+        let granted = call.grant_among(grants, needs, now);
         match granted {
             Some(grant) => Self { decision: Decision::Allow, basis: Basis::Grant(grant.id), ..self },
             None => self,

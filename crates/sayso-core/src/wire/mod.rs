@@ -5,6 +5,7 @@ mod answer;
 mod execution;
 mod gate;
 mod grant;
+mod granting;
 mod keyed;
 mod problem;
 mod request;
@@ -18,6 +19,7 @@ pub use answer::{Answer, Collected, Response, ResponseRecord, responses_from_wir
 pub use execution::{Execution, ExecutionOutcome, ExecutionPage, ExecutionResult, StoredEvent};
 pub use gate::{Gated, NewGate, Paused};
 pub use grant::{Cleared, Grant, GrantKind, GrantPage, NewApproval};
+pub use granting::{GrantDraft, GrantUse, GrantUsed};
 pub use keyed::Keyed;
 pub use problem::{Problem, Winner};
 pub use request::{ChoiceOption, Request, RequestKind};

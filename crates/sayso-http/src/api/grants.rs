@@ -3,8 +3,8 @@ use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use sayso::gate::definition_of;
 use sayso::policy::{Annotations, GrantScope, Pins, ToolName};
-use sayso::wire::{Cleared, Grant, NewApproval};
-use sayso::{GrantFilter, GrantId, GrantsOf, LocalPeople, NewGrant};
+use sayso::wire::{Cleared, Grant, GrantDraft, GrantUse, GrantUsed, NewApproval};
+use sayso::{Desk, GrantFilter, GrantId, GrantsOf, LocalPeople, NewGrant};
 use sayso_core::error::Error;
 
 use super::json;
@@ -21,6 +21,8 @@ pub(super) fn routes() -> Routes {
         .post("/v1/sessions/{session}/approvals", approve)
         .delete("/v1/sessions/{session}/approvals", clear)
         .get("/v1/grants", list)
+        .post("/v1/grants", add)
+        .post("/v1/grants/use", use_one)
         .get("/v1/grants/{id}", show)
         .delete("/v1/grants/{id}", revoke)
 }
@@ -85,6 +87,26 @@ async fn approval_of(people: &LocalPeople, session: String, new: NewApproval) ->
         return Err(Error::field("/round_id", "is about a call of another session"));
     }
     Ok(grant)
+}
+
+/// A grant of any kind.
+async fn add(
+    State(app): State<Shared>,
+    caller: Caller,
+    Strict(draft): Strict<GrantDraft>,
+) -> Result<Response, Refusal> {
+    let people = caller.people(&app);
+    let grant = people.grant(people.drafted_grant(draft).await?).await?;
+    Ok((StatusCode::CREATED, json(&Grant::new(&grant))).into_response())
+}
+
+/// The worker's side: a grant stands in for a person, and its use is stored before this answers.
+async fn use_one(
+    State(app): State<Shared>,
+    caller: Caller,
+    Strict(call): Strict<GrantUse>,
+) -> Result<Response, Refusal> {
+    Ok(json(&GrantUsed { grant_id: caller.desk(&app).use_grant(&call).await? }))
 }
 
 async fn clear(State(app): State<Shared>, caller: Caller, SessionId(session): SessionId) -> Result<Response, Refusal> {

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use sayso::wire::{
-    Collected, Execution, ExecutionResult, ExpectedToken, Holding, LeaseToken, Leased, NewClaim, NewExecution, Renewed,
-    Round, RoundPage, Settled, Settlement, Withdrawal,
+    Collected, Execution, ExecutionResult, ExpectedToken, GrantUse, GrantUsed, Holding, LeaseToken, Leased, NewClaim,
+    NewExecution, Renewed, Round, RoundPage, Settled, Settlement, Withdrawal,
 };
 use sayso::{
-    Ask, ClaimOf, Claimed, Desk, ExecutionId, ExecutionKind, Fence, FenceToken, Handed, Opened, RoundId, Step, UnixMs,
+    Ask, ClaimOf, Claimed, Desk, ExecutionId, ExecutionKind, Fence, FenceToken, GrantId, Handed, Opened, RoundId, Step,
+    UnixMs,
 };
 use sayso_core::error::Error;
 use sayso_core::limits::WAIT_MS_MAX;
@@ -159,6 +160,23 @@ impl Desk for Client {
 
     async fn fail_recovery(&self, round: RoundId, expected: FenceToken) -> Result<Round, Error> {
         self.step(round, "fail_recovery", &ExpectedToken { expected_token: LeaseToken(expected) }).await
+    }
+
+    async fn rounds_of(&self, execution: ExecutionId) -> Result<Vec<Round>, Error> {
+        let page: RoundPage = self.inner.link.call(Call::get(format!("/v1/rounds?execution={execution}"))).await?;
+        let mut rounds = page.rounds;
+        rounds.reverse();
+        if rounds.is_empty() {
+            // A list says nothing of an execution that there is not.
+            self.execution(execution).await?;
+        }
+        Ok(rounds)
+    }
+
+    async fn use_grant(&self, call: &GrantUse) -> Result<Option<GrantId>, Error> {
+        // A use whose acknowledgement was lost is spent, and not spent twice: a person is asked then.
+        let used: GrantUsed = self.inner.link.call(Call::send("/v1/grants/use", call)?.once()).await?;
+        Ok(used.grant_id)
     }
 
     async fn leave(&self) -> Result<(), Error> {

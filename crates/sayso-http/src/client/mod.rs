@@ -1,5 +1,6 @@
 //! The same rounds over HTTP: a worker's [`Desk`](sayso::Desk) whose store is a server's, so that an agent's machine
-//! needs no data folder and the server may restart while somebody waits. [`PeopleClient`] is the person's side.
+//! needs no data folder and the server may restart while somebody waits. [`PeopleClient`] is the person's side, [`GateClient`] the
+//! gate.
 //!
 //! Only plain HTTP/1.1 is spoken, and by default only to this machine; to another one, let a tunnel or a proxy that
 //! speaks TLS listen here.
@@ -8,6 +9,7 @@ mod beat;
 mod call;
 mod connections;
 mod desk;
+mod gate;
 mod options;
 mod people;
 
@@ -19,6 +21,7 @@ use axum::http::HeaderValue;
 use sayso::wire::Worker;
 use sayso_core::error::Error;
 
+pub use gate::GateClient;
 pub use options::ClientOptions;
 pub use people::PeopleClient;
 

@@ -1,9 +1,10 @@
 //! The table of operations. A test compares it with what is served, in both directions.
 
 use sayso::wire::{
-    Answer, Cleared, Collected, Execution, ExecutionPage, ExecutionResult, ExpectedToken, Gated, Grant, GrantPage,
-    Holding, Leased, NewApproval, NewClaim, NewExecution, NewFailure, NewGate, NewRound, NewToken, Renewed,
-    ResponseRecord, Round, RoundPage, Settled, Settlement, Token, TokenPage, Withdrawal, Worker,
+    Answer, Cleared, Collected, Execution, ExecutionPage, ExecutionResult, ExpectedToken, Gated, Grant, GrantDraft,
+    GrantPage, GrantUse, GrantUsed, Holding, Leased, NewApproval, NewClaim, NewExecution, NewFailure, NewGate,
+    NewRound, NewToken, Renewed, ResponseRecord, Round, RoundPage, Settled, Settlement, Token, TokenPage, Withdrawal,
+    Worker,
 };
 use sayso::{ExecutionId, GrantId, RoundId, Status};
 use sayso_core::error::ErrorCode::{
@@ -183,6 +184,15 @@ pub(super) const OPERATIONS: &[Operation] = &[
          them.")
         .query(&[GRANT_CURSOR, LIMIT])
         .gives(200, Body::Json(of::<GrantPage>)),
+    Operation::post("/v1/grants", "add_grant", Who::Person, "Allows calls to come: of any kind, drafted from a round \
+         that asks about a call, or written out.")
+        .takes(of::<GrantDraft>)
+        .gives(201, Body::Json(of::<Grant>))
+        .problems(&[NotFound]),
+    Operation::post("/v1/grants/use", "use_grant", Who::Agent, "For a worker whose own rules ask about a call: has a \
+         grant stand in for a person, whose use is stored before this answers. Null where a person has to be asked.")
+        .takes(of::<GrantUse>)
+        .gives(200, Body::Json(of::<GrantUsed>)),
     Operation::get("/v1/grants/{id}", "show_grant", Who::Person, "A grant.").gives(200, Body::Json(of::<Grant>)),
     Operation::delete("/v1/grants/{id}", "revoke_grant", Who::Person, "Takes a grant back, from now on and for good.")
         .gives(200, Body::Json(of::<Grant>)),

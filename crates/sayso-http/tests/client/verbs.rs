@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use sayso::wire::GrantUse;
 use sayso::{
-    Ask, ClaimOf, Desk, Error, Evidence, ExecutionId, Failure, Fence, FenceToken, Json, LATE_PREFIX, Outcome,
+    Ask, ClaimOf, Desk, Error, Evidence, ExecutionId, Failure, Fence, FenceToken, Json, LATE_PREFIX, NewGrant, Outcome,
     Principal, RoundId, Status, Step,
 };
 use sayso_core::round::Delivery;
@@ -157,12 +158,51 @@ async fn what_is_wrong_is_told_with_its_fields(desk: &dyn Desk) {
     assert!(matches!(desk.settle(vec![long]).await, Err(Error::Validation { .. })));
 }
 
+async fn a_grant_is_used_and_an_executions_rounds_are_listed(rig: &Rig, desk: &dyn Desk) {
+    let first = desk.open(ask(Delivery::Live), None).await.unwrap().round;
+    let execution_id = Some(first.execution_id);
+    let next = sayso::Ask { execution_id, logical_operation_id: Some("next".to_owned()), ..ask(Delivery::Live) };
+    let next = desk.open(next, None).await.unwrap().round;
+    let mut listed: Vec<_> =
+        desk.rounds_of(first.execution_id).await.unwrap().iter().map(|round| round.round_id).collect();
+    listed.sort_unstable();
+    let mut asked = [first.round_id, next.round_id];
+    asked.sort_unstable();
+    assert_eq!(listed, asked);
+    let begun = desk.begin().await.unwrap();
+    assert!(desk.rounds_of(begun).await.unwrap().is_empty());
+    let nowhere = ExecutionId::from_parts(1, 1);
+    assert_eq!(desk.rounds_of(nowhere).await.unwrap_err(), Error::NotFound("execution"));
+
+    let call = GrantUse {
+        session_id: "s".to_owned(),
+        tool: "bank:transfer".to_owned(),
+        arguments: Json::parse(r#"{"n":1}"#).unwrap(),
+        definition: sayso::Digest::of_text("bank"),
+        effects: vec![sayso::policy::Effect::Read],
+        command_at: None,
+        digest: None,
+        require_second_person: false,
+        changed_definition: false,
+    };
+    assert_eq!(desk.use_grant(&call).await.unwrap(), None);
+    let pins = sayso::policy::Pins::Any;
+    let scope = sayso::policy::GrantScope::Rule { tools: "bank:*".to_owned(), effects: None, pins };
+    let grant = NewGrant { uses_max: Some(1), ..NewGrant::of(scope) };
+    let grant = rig.sayso.people().grant(grant).await.unwrap();
+    assert_eq!(desk.use_grant(&call).await.unwrap(), Some(grant.id));
+    assert_eq!(desk.use_grant(&call).await.unwrap(), None, "it is used up");
+    let unnamed = GrantUse { tool: "bank".to_owned(), ..call };
+    assert!(matches!(desk.use_grant(&unnamed).await, Err(Error::Validation { .. })));
+}
+
 async fn walk(rig: &Rig, desk: &dyn Desk) {
     a_live_round_is_delivered(rig, desk).await;
     a_resumable_round_is_claimed_or_collected(rig, desk).await;
     rounds_fail_and_executions_end(rig, desk).await;
     a_question_taken_back_goes_on_as_a_late_one(rig, desk).await;
     what_is_wrong_is_told_with_its_fields(desk).await;
+    a_grant_is_used_and_an_executions_rounds_are_listed(rig, desk).await;
     desk.leave().await.unwrap();
 }
 

@@ -142,6 +142,11 @@ async fn every_body_of_the_gate_and_of_grants_fits_its_schema() {
     it.send(Method::GET, "/v1/grants/{id}", grant, "", &person, None).await.ok();
     it.send(Method::DELETE, "/v1/grants/{id}", grant, "", &person, None).await.ok();
     it.send(Method::GET, "/v1/grants", "", "?limit=1", &person, None).await.ok();
+    let rule = json!({"kind": "rule", "tool": "shop:*", "when": [{"at": "/n", "max": 2}], "effects": ["read"]});
+    it.send(Method::POST, "/v1/grants", "", "", &person, Some(rule)).await;
+    let wanted = json!({"session_id": "s", "tool": "shop:pay", "arguments": {"n": 1}, "effects": ["read"],
+        "definition": format!("sha256:{}", "0".repeat(64))});
+    it.send(Method::POST, "/v1/grants/use", "", "", &other, Some(wanted)).await.ok();
     it.send(Method::GET, approvals, "s", "", &person, None).await.ok();
     it.send(Method::DELETE, approvals, "s", "", &person, None).await.ok();
 }

@@ -170,3 +170,49 @@ async fn what_does_not_fit_is_named() {
     let odd = get("/v1/grants/grt_1").bearer(&it.served.person).send(&it.served).await;
     assert_eq!(pointer(&odd), "/id");
 }
+
+#[tokio::test]
+async fn a_grant_of_any_kind_is_drafted_or_written_out_by_a_person_and_used_by_a_worker() {
+    let it = Gated::new().await;
+    let asked = it.gate("bank:transfer").await;
+    let round = &asked["round"]["round_id"];
+    let drafted =
+        json!({"kind": "rule", "round_id": round, "free": ["amount"], "uses_max": 1, "expires_in_seconds": 60});
+    let grant = it.person(Method::POST, "/v1/grants", Some(drafted.clone())).await;
+    assert_eq!(grant.status, 201, "{}", grant.text);
+    let grant = grant.json();
+    assert_eq!(
+        (&grant["kind"], &grant["tool"], &grant["uses_max"]),
+        (&json!("rule"), &json!("bank:transfer"), &json!(1))
+    );
+    post("/v1/grants").bearer(&it.served.agent).json(drafted).send(&it.served).await.problem(403, "forbidden");
+
+    let wanted = json!({"session_id": "w", "tool": "bank:transfer", "arguments": {"amount": 7},
+        "definition": format!("sha256:{}", "0".repeat(64)), "effects": asked["round"]["requests"]["call"]["effects"]});
+    let using = |body: Value| post("/v1/grants/use").bearer(&it.served.agent).json(body).send(&it.served);
+    let mut changed = wanted.clone();
+    changed["changed_definition"] = json!(true);
+    assert_eq!(using(changed).await.ok(), json!({"grant_id": null}), "a rule knows no definition");
+    assert_eq!(using(wanted.clone()).await.ok(), json!({"grant_id": grant["grant_id"]}));
+    assert_eq!(using(wanted.clone()).await.ok(), json!({"grant_id": null}), "it is used up");
+    it.person(Method::POST, "/v1/grants/use", Some(wanted)).await.problem(403, "forbidden");
+
+    let once = it.person(Method::POST, "/v1/grants", Some(json!({"kind": "once", "round_id": round}))).await;
+    assert_eq!((once.status.as_str(), &once.json()["uses_max"]), ("201", &json!(1)));
+    let written =
+        json!({"kind": "rule", "tool": "bank:t*", "when": [{"at": "/amount", "max": 20}], "effects": ["read"]});
+    assert_eq!(it.person(Method::POST, "/v1/grants", Some(written)).await.status, 201);
+    for (wrong, at) in [
+        (json!({"kind": "rule"}), "/tool"),
+        (json!({"kind": "once"}), "/round_id"),
+        (json!({"kind": "once", "round_id": round, "tool": "a:b"}), "/tool"),
+        (json!({"kind": "session", "tool": "a:b"}), "/session"),
+        (json!({"kind": "rule", "round_id": round, "pinned": true}), "/pinned"),
+        (json!({"kind": "rule", "round_id": round, "free": ["colour"]}), "/free"),
+        (json!({"kind": "rule", "tool": "a:b", "when": [{"at": "/x"}]}), "/when"),
+        (json!({"kind": "rule", "tool": "a:b", "arguments": {}, "when": []}), "/when"),
+    ] {
+        let reply = it.person(Method::POST, "/v1/grants", Some(wrong)).await;
+        assert_eq!(reply.problem(422, "managed_input_invalid")["fields"][0]["pointer"], at);
+    }
+}

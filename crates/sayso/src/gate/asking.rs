@@ -5,7 +5,7 @@ use sayso_core::error::Error;
 use sayso_core::execution::ExecutionKind;
 use sayso_core::id::RoundId;
 use sayso_core::json::Json;
-use sayso_core::policy::{Decision, Policy, Verdict};
+use sayso_core::policy::{DEFINITION, Decision, Policy, Verdict};
 use sayso_core::round::{Failure, FailureRequest, Round, Status};
 use sayso_core::time::UnixMs;
 use sayso_core::wire;
@@ -41,7 +41,13 @@ impl Gate {
             let Some(found) = found else {
                 return match self.permit(call, &policy, &verdict).await? {
                     Some(allowed) => Ok((Ruling::Allow(allowed), None)),
-                    None => self.open(call, (&policy, &verdict), holds).await,
+                    None => {
+                        // The first definition is taken as it is; every other one is reviewed when its call is approved.
+                        if verdict.rules.iter().all(|rule| rule.id != DEFINITION) {
+                            self.reviewed.review(&self.desk.caller, call);
+                        }
+                        self.open(call, (&policy, &verdict), holds).await
+                    }
                 };
             };
             let id = found.round_id;

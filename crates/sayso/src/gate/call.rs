@@ -148,7 +148,9 @@ impl Gate {
     /// What the policy says of the call with these arguments, as it is now.
     pub(super) fn evaluate(&self, call: &Call, arguments: &Json) -> (std::sync::Arc<Policy>, Verdict) {
         let policy = self.policy.current();
-        let context = Context { annotations: call.annotations, mode: self.mode, ..Context::default() };
+        let changed_definition = self.reviewed.changed(&self.desk.caller, call);
+        let context =
+            Context { annotations: call.annotations, mode: self.mode, changed_definition, ..Context::default() };
         let verdict = policy.evaluate(&call.tool, arguments, &context);
         (policy, verdict)
     }

@@ -100,6 +100,7 @@ impl Gate {
             }
             Recheck::Go if is_same_tool => {
                 self.settle(row, fence, &result_of("allow", Some(&approved.effective))?).await?;
+                self.reviewed.review(&self.desk.caller, call);
                 let Approved { effective: arguments, is_changed, .. } = approved;
                 let by = By::Person(row.id);
                 Ok((Ruling::Allow(Allowed { arguments, is_changed, by, rules: state.rules }), None))

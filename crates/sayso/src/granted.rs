@@ -1,0 +1,74 @@
+//! Grants as calls use them: found, and their use stored, before the call runs.
+
+use sayso_core::command::Command;
+use sayso_core::error::Error;
+use sayso_core::id::GrantId;
+use sayso_core::limits::{NAME_BYTES_MAX, PAGE_ROWS_MAX};
+use sayso_core::policy::{Effects, Grant, GrantNeeds, GrantedCall, ToolFacts, ToolName};
+use sayso_core::time::UnixMs;
+use sayso_core::wire::GrantUse;
+use sayso_store::{GrantFilter, GrantsOf};
+
+use crate::local_desk::LocalDesk;
+
+impl LocalDesk {
+    /// Uses a grant that covers the call. One that somebody else has just used up or taken back is passed over.
+    pub(crate) async fn used_grant(&self, call: &GrantUse) -> Result<Option<GrantId>, Error> {
+        self.check_may_collect()?;
+        let tool = ToolName::parse(&call.tool).map_err(|error| Error::field("/tool", error.message))?;
+        if call.session_id.is_empty() || call.session_id.len() > NAME_BYTES_MAX {
+            return Err(Error::field("/session_id", format!("must have 1 to {NAME_BYTES_MAX} bytes")));
+        }
+        let store = self.sayso.store();
+        let now = store.now().await?;
+        let mut grants = self.grants_for(&call.session_id, now).await?;
+        while let Some(grant) = self.covering(call, &tool, &grants, now) {
+            let by = self.caller.clone();
+            match store.commit(vec![Command::UseGrant { grant, by, execution: None }]).await {
+                Ok(_) => return Ok(Some(grant)),
+                Err(Error::Conflict { .. } | Error::NotFound(_)) => grants.retain(|other| other.id != grant),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(None)
+    }
+
+    /// The first of these grants that covers the call.
+    fn covering(&self, call: &GrantUse, tool: &ToolName, grants: &[Grant], now: UnixMs) -> Option<GrantId> {
+        // Of what is believed of the tool a grant looks at its effects alone.
+        let facts = ToolFacts { effects: Effects::from_iter(call.effects.iter().copied()), ..ToolFacts::UNKNOWN };
+        let granted = GrantedCall {
+            tool,
+            arguments: &call.arguments,
+            definition: call.definition,
+            round: call.digest,
+            session: &call.session_id,
+            started_by: Some(&self.caller),
+            facts: &facts,
+            command_at: call.command_at.as_deref(),
+            work_folder: None,
+        };
+        let needs =
+            GrantNeeds { second_person: call.require_second_person, changed_definition: call.changed_definition };
+        granted.grant_among(grants, needs, now).map(|grant| grant.id)
+    }
+
+    /// The grants that calls in this session may ask for.
+    async fn grants_for(&self, session: &str, now: UnixMs) -> Result<Vec<Grant>, Error> {
+        let mut all: Vec<Grant> = Vec::new();
+        loop {
+            let filter = GrantFilter {
+                of: GrantsOf::CallsIn(session.to_owned()),
+                usable_at: Some(now),
+                before: all.last().map(|grant| grant.id),
+                limit: PAGE_ROWS_MAX,
+            };
+            let page = self.sayso.store().grants(filter).await?;
+            let is_last = page.len() < PAGE_ROWS_MAX;
+            all.extend(page);
+            if is_last {
+                return Ok(all);
+            }
+        }
+    }
+}
