@@ -2,6 +2,7 @@
 
 use sayso::gate::{CALL_KEY, Call};
 use sayso::{Answer, Channel, Error, ErrorCode, People, Principal, Response, Status};
+use sayso_core::event::EventBody;
 
 use crate::support::{ada, agent, code};
 use crate::{Scene, allowed, asked, denied, grace, transfer};
@@ -26,6 +27,23 @@ async fn whoever_started_it_may_deny_and_not_approve_where_a_second_person_is_re
     let denial = Answer::one(CALL_KEY, Response::decline(None));
     scene.sayso.people_as(ada(), Channel::Cli).answer(round.round_id, denial, "a").await.expect("denying is allowed");
     denied(gate.judge(&transfer("1")).await.unwrap());
+}
+
+#[tokio::test]
+async fn where_no_second_person_is_required_whoever_started_it_approves_it_and_that_is_recorded() {
+    let scene = Scene::new().await;
+    let starter = Principal::agent("local:ada");
+    let gate = scene.gates.of(starter.clone());
+    let round = asked(gate.judge(&transfer("1")).await.unwrap());
+    let approval = Answer { digest: Some(round.digest), ..Answer::one(CALL_KEY, Response::consent()) };
+    scene.sayso.people_as(ada(), Channel::Cli).answer(round.round_id, approval, "a").await.expect("approved");
+    allowed(gate.judge(&transfer("1")).await.unwrap());
+    let events = scene.sayso.events_after(scene.sayso.person(), 0).await.expect("events");
+    let decided = events.iter().find_map(|event| match &event.event.body {
+        EventBody::Approval { decided_by, .. } => Some((event.event.execution_id, decided_by.clone())),
+        _ => None,
+    });
+    assert_eq!(decided, Some((Some(round.execution_id), ada())), "both are known, so that one sees that they are one");
 }
 
 #[tokio::test]

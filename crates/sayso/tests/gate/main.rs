@@ -11,6 +11,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod allowing;
 mod audit;
 mod binding;
 mod engine;
