@@ -117,9 +117,10 @@ async fn the_tool_is_there_only_where_it_was_asked_for_and_under_a_name_that_is_
         tools.map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
     };
     let tools = json!([{"name": "ask_user", "inputSchema": {"type": "object"}}]);
-    for (ask_user, expected) in
-        [(true, vec!["ask_user", "sayso_wait", "ask_user_2"]), (false, vec!["ask_user", "sayso_wait"])]
-    {
+    for (ask_user, expected) in [
+        (true, vec!["ask_user", "sayso_wait", "ask_user_2", "resume"]),
+        (false, vec!["ask_user", "sayso_wait", "resume"]),
+    ] {
         let mut rig = Rig::start(Setup { ask_user, tools: tools.clone(), ..setup() }).await;
         rig.client.say(json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})).await;
         rig::answer_tools(&mut rig.upstream, &tools).await;

@@ -63,6 +63,13 @@ pub const OPEN_REQUESTS_MAX: usize = 4096;
 pub const OPEN_QUESTIONS_MAX: usize = 64;
 /// Results of paused calls that a gateway keeps at hand; the oldest go first, and stay in the store.
 pub const RESULTS_KEPT_MAX: usize = 1024;
+/// Sessions of MCP clients that one server keeps; past this the one that was used longest ago is forgotten, whose client
+/// begins another.
+pub const MCP_SESSIONS_MAX: usize = 1024;
+/// Sessions that one agent may have of these: more than it runs processes.
+pub const MCP_SESSIONS_OF_ONE_MAX: usize = 64;
+/// Requests that one such session may have open at once: every question it may ask, and as many waits.
+pub const MCP_OPEN_REQUESTS_MAX: usize = 2 * OPEN_QUESTIONS_MAX;
 
 // Reading JSON and schemas.
 

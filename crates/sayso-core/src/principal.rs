@@ -107,6 +107,8 @@ pub enum Channel {
     Thread,
     /// The embedded library.
     Library,
+    /// An agent that passed on what a person told it, where the operator trusts it to. The principal is the agent.
+    Relay,
     /// Sayso itself: a deadline, a sweep, a rule.
     Service,
 }
@@ -121,13 +123,14 @@ impl Channel {
             Self::Mcp => "mcp",
             Self::Thread => "thread",
             Self::Library => "library",
+            Self::Relay => "relay",
             Self::Service => "service",
         }
     }
     /// The channel that `word` names.
     pub fn parse(word: &str) -> Option<Self> {
-        [Self::Inbox, Self::Cli, Self::Http, Self::Mcp, Self::Thread, Self::Library, Self::Service]
-            .into_iter()
-            .find(|channel| channel.as_str() == word)
+        let all =
+            [Self::Inbox, Self::Cli, Self::Http, Self::Mcp, Self::Thread, Self::Library, Self::Relay, Self::Service];
+        all.into_iter().find(|channel| channel.as_str() == word)
     }
 }

@@ -32,7 +32,7 @@ const OTHER_SITE: Error = Error::Forbidden("the request came from another site")
 
 /// Whether a path belongs to the API, whose errors are problems; else they are pages.
 pub(crate) fn is_api(path: &str) -> bool {
-    path == "/v1" || path.starts_with("/v1/") || matches!(path, "/healthz" | "/readyz" | "/openapi.json")
+    path == "/v1" || path.starts_with("/v1/") || matches!(path, "/mcp" | "/healthz" | "/readyz" | "/openapi.json")
 }
 
 fn text(headers: &HeaderMap, name: impl header::AsHeaderName) -> Option<&str> {

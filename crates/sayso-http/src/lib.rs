@@ -11,6 +11,7 @@ pub mod client;
 mod events;
 mod guard;
 mod inbox;
+mod mcp;
 mod openapi;
 mod options;
 mod problem;
@@ -18,6 +19,7 @@ mod query;
 mod routes;
 mod serve;
 
+pub use mcp::McpService;
 pub use openapi::openapi;
 pub use options::ServeOptions;
 pub use serve::{router, serve};

@@ -3,6 +3,8 @@ use std::path::PathBuf;
 
 use axum::http::Uri;
 
+use crate::mcp::McpService;
+
 /// How the API and the inbox are reached.
 ///
 /// A request is answered only where its `Host` is a loopback name (`localhost`, `127.0.0.0/8`, `[::1]`), the host of
@@ -15,6 +17,8 @@ pub struct ServeOptions {
     pub public_url: Option<String>,
     /// The files of the policy that `POST /v1/gate` judges by, one a layer; read again when they change.
     pub policy: Vec<PathBuf>,
+    /// What answers under `/mcp`; nothing does where it is none.
+    pub mcp: Option<McpService>,
     /// The address listened on. [`crate::serve`] fills it in.
     pub listen: Option<SocketAddr>,
 }

@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use crate::app::{App, Shared, Stopping};
 use crate::options::ServeOptions;
 use crate::routes::Routes;
-use crate::{api, events, guard, inbox, openapi};
+use crate::{api, events, guard, inbox, mcp, openapi};
 
 /// How long requests in flight may take once the server was asked to stop: none of ours waits for a person then.
 const DRAIN: Duration = Duration::from_secs(5);
@@ -28,7 +28,12 @@ pub fn router(sayso: Sayso, options: ServeOptions) -> Router {
 
 /// Everything that is served.
 pub(crate) fn routes() -> Routes {
-    Routes::new().merge(api::routes()).merge(events::routes()).merge(openapi::routes()).merge(inbox::routes())
+    Routes::new()
+        .merge(api::routes())
+        .merge(events::routes())
+        .merge(mcp::routes())
+        .merge(openapi::routes())
+        .merge(inbox::routes())
 }
 
 fn build(sayso: Sayso, options: ServeOptions, stopping: Stopping) -> Router {

@@ -8,7 +8,7 @@ use sayso_core::execution::ExecutionKind;
 use sayso_core::id::{ExecutionId, GrantId, RoundId};
 use sayso_core::round::{Evidence, Fence, FenceToken};
 use sayso_core::time::UnixMs;
-use sayso_core::wire::{self, GrantUse, Keyed, Response};
+use sayso_core::wire::{self, Answer, GrantUse, Keyed, Response};
 
 use crate::Ask;
 use crate::step::Step;
@@ -101,6 +101,10 @@ pub trait Desk: Send + Sync {
     /// when this returns, for this caller's call. None where nobody has. It is for the caller to judge the call first;
     /// what its rules deny must not run whatever this says.
     async fn use_grant(&self, call: &GrantUse) -> Result<Option<GrantId>, Error>;
+    /// Passes on what a person told this agent, as the answer to a round of its own: recorded as the agent's, through
+    /// [`sayso_core::principal::Channel::Relay`]. Forbidden unless whoever opened the store trusts agents with that, and
+    /// always where a second person is needed. A repeat under its key finds the same record.
+    async fn relay(&self, round: RoundId, answer: Answer, key: &str) -> Result<wire::Round, Error>;
     /// Ends an unfinished round whose holder is gone: its lease has run out, and `expected` is its token.
     async fn fail_recovery(&self, round: RoundId, expected: FenceToken) -> Result<wire::Round, Error>;
     /// This worker has settled all it held and leaves.

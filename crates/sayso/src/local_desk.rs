@@ -10,8 +10,10 @@ use sayso_core::execution::ExecutionKind;
 use sayso_core::id::{ExecutionId, GrantId, RoundId};
 use sayso_core::json::Json;
 use sayso_core::limits;
-use sayso_core::principal::Principal;
-use sayso_core::round::{Claim, Delivery, Digest, Failure, FailureRequest, Fence, FenceToken, Round, Status};
+use sayso_core::principal::{Channel, Principal};
+use sayso_core::round::{
+    Claim, Delivery, Digest, Failure, FailureRequest, Fence, FenceToken, Round, SECOND_PERSON, Status,
+};
 use sayso_core::time::UnixMs;
 use sayso_core::wire::{self, Keyed, Response};
 use sayso_store::{GATE_PREFIX, LATE_PREFIX, RoundFilter};
@@ -421,6 +423,17 @@ impl Desk for LocalDesk {
 
     async fn use_grant(&self, call: &wire::GrantUse) -> Result<Option<GrantId>, Error> {
         self.used_grant(call).await
+    }
+
+    async fn relay(&self, round: RoundId, answer: wire::Answer, key: &str) -> Result<wire::Round, Error> {
+        if !self.sayso.inner.trusts_relay {
+            return Err(Error::Forbidden("an agent's word is not taken for a person's here; a person answers"));
+        }
+        let question = self.own(round).await?;
+        if question.requests.0.iter().any(|(_, request)| request.require_second_person == Some(true)) {
+            return Err(Error::Forbidden(SECOND_PERSON));
+        }
+        self.sayso.people_as(self.caller.clone(), Channel::Relay).submit(round, answer, key).await
     }
 
     async fn leave(&self) -> Result<(), Error> {

@@ -23,6 +23,7 @@ pub struct Options {
     pub(crate) clock: Option<Arc<dyn Clock>>,
     person: Principal,
     sweep: bool,
+    trusts_relay: bool,
 }
 
 /// Where the rounds are.
@@ -42,7 +43,7 @@ impl Options {
         Self::of(Place::Database { url: url.into(), polls: false })
     }
     fn of(place: Place) -> Self {
-        Self { place, clock: None, person: default_person(None), sweep: false }
+        Self { place, clock: None, person: default_person(None), sweep: false, trusts_relay: false }
     }
     /// Finds what other processes changed by looking, for databases that have no `LISTEN`. Changes nothing in a folder.
     pub fn polling(mut self) -> Self {
@@ -58,6 +59,11 @@ impl Options {
     /// Answers given in this process are `person`'s; by default `person local:<user>`.
     pub fn person(self, person: Principal) -> Self {
         Self { person, ..self }
+    }
+    /// Lets agents pass on what a person told them, as an answer that is recorded as relayed by that agent
+    /// ([`crate::Desk::relay`]). Whoever turns this on trusts every agent that asks here not to make answers up.
+    pub fn trusting_agent_relay(self) -> Self {
+        Self { trusts_relay: true, ..self }
     }
     /// Also ends, in the background, what has expired or been abandoned. For processes that stay.
     pub fn sweeping(self) -> Self {
@@ -82,6 +88,7 @@ pub(crate) struct Inner {
     pub(crate) owners: Owners,
     pub(crate) questions: Questions,
     pub(crate) person: Principal,
+    pub(crate) trusts_relay: bool,
 }
 
 impl Sayso {
@@ -97,14 +104,23 @@ impl Sayso {
                 Arc::new(PostgresStore::open(&url, postgres).await?)
             }
         };
-        Self::over(store, hub, options.person, options.sweep)
+        Self::assemble(store, hub, (options.person, options.trusts_relay), options.sweep)
     }
 
     /// The rounds of an opened store. `hub` should hear the store's hints; without them everything is slower and still
     /// right.
     pub fn over(store: Arc<dyn Store>, hub: Hub, person: Principal, sweep: bool) -> Result<Self, Error> {
-        let owners = Owners::new()?;
-        let sayso = Self { inner: Arc::new(Inner { store, hub, owners, questions: Questions::default(), person }) };
+        Self::assemble(store, hub, (person, false), sweep)
+    }
+
+    fn assemble(
+        store: Arc<dyn Store>,
+        hub: Hub,
+        (person, trusts_relay): (Principal, bool),
+        sweep: bool,
+    ) -> Result<Self, Error> {
+        let (owners, questions) = (Owners::new()?, Questions::default());
+        let sayso = Self { inner: Arc::new(Inner { store, hub, owners, questions, person, trusts_relay }) };
         sayso.inner.hub.watch_store(&sayso.inner);
         if sweep {
             Sweeper::spawn(&sayso);

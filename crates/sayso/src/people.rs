@@ -52,11 +52,9 @@ pub(crate) struct Submitting {
 }
 
 impl LocalPeople {
-    /// Checks an answer as far as that is possible before the transaction. A payload that does not fit leaves its event.
+    /// Checks an answer, of a caller who may give one, as far as that is possible before the transaction. A payload that
+    /// does not fit leaves its event.
     pub(crate) async fn submitting(&self, round: RoundId, answer: &Answer, key: &str) -> Result<Submitting, Error> {
-        if !self.caller.may_answer() {
-            return Err(Error::Forbidden("an agent's credential cannot answer; a person does"));
-        }
         if key.is_empty() || key.len() > limits::NAME_BYTES_MAX {
             let message = format!("must have 1 to {} bytes", limits::NAME_BYTES_MAX);
             return Err(Error::field("/idempotency_key", message));
@@ -93,6 +91,15 @@ impl LocalPeople {
             // The refusal stands whether or not its event could be stored.
             Ok(_) | Err(Error::Unavailable(_)) => error,
             Err(earlier) => earlier,
+        }
+    }
+
+    /// Checks and submits an answer, of a caller who may give one.
+    pub(crate) async fn submit(&self, round: RoundId, answer: Answer, key: &str) -> Result<wire::Round, Error> {
+        let Submitting { question, command } = self.submitting(round, &answer, key).await?;
+        match self.sayso.store().commit(vec![command]).await?.into_iter().next() {
+            Some(Reply::Round(row)) => Ok(question.shown(&row)),
+            _ => Err(Error::Corrupt("round")),
         }
     }
 
@@ -162,11 +169,10 @@ pub(crate) fn redact(stored: &Keyed<Response>, requests: &Keyed<wire::Request>) 
 #[async_trait]
 impl People for LocalPeople {
     async fn answer(&self, round: RoundId, answer: Answer, key: &str) -> Result<wire::Round, Error> {
-        let Submitting { question, command } = self.submitting(round, &answer, key).await?;
-        match self.sayso.store().commit(vec![command]).await?.into_iter().next() {
-            Some(Reply::Round(row)) => Ok(question.shown(&row)),
-            _ => Err(Error::Corrupt("round")),
+        if !self.caller.may_answer() {
+            return Err(Error::Forbidden("an agent's credential cannot answer; a person does"));
         }
+        self.submit(round, answer, key).await
     }
 
     async fn show(&self, round: RoundId) -> Result<wire::Round, Error> {

@@ -78,8 +78,19 @@ pub(super) struct Waiter {
     pub client_id: String,
     pub progress_token: Option<String>,
     pub hold_until: Instant,
-    /// Whether it is a `sayso_wait`, which is let go at its hold whatever the call does.
-    pub is_wait_tool: bool,
+    /// What it is.
+    pub by: WaitsBy,
+}
+
+/// How somebody waits for a call. All but the call itself are let go at their hold, whatever the call does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum WaitsBy {
+    /// The call itself, or one identical to it.
+    Call,
+    /// `sayso_wait`, which gets the call's own result.
+    WaitTool,
+    /// `resume`, which gets a report.
+    Resume,
 }
 
 impl Call {

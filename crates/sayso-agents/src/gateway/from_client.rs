@@ -5,7 +5,7 @@ use sayso_core::limits;
 use sayso_core::round::OperationKind;
 use tokio::time::Instant;
 
-use super::call::{Call, CallKey, Open, Pending, Stage, Waiter};
+use super::call::{Call, CallKey, Open, Pending, Stage, Waiter, WaitsBy};
 use super::handshake::Handshake;
 use super::lists::Reading;
 use super::session::Session;
@@ -125,6 +125,7 @@ impl Session {
     async fn call_tool(&mut self, message: &Message, id: &str) {
         match message.string_param("name") {
             Some(name) if name == self.lists.wait_tool() => self.wait_tool_called(message, id).await,
+            Some(name) if name == self.lists.resume_tool() => self.resume_called(message, id).await,
             Some(name) if self.options.ask_user && name == self.lists.ask_tool() => {
                 self.ask_user_called(message, id).await;
             }
@@ -144,7 +145,7 @@ impl Session {
             name: name.clone(),
             arguments: arguments.as_ref().map(Json::canonical).unwrap_or_default(),
         };
-        let waiter = self.waiter(message, id, false);
+        let waiter = self.waiter(message, id, WaitsBy::Call);
         if self.join(&key, &waiter).await {
             return;
         }
@@ -170,12 +171,12 @@ impl Session {
         self.forward(message, id, |_| Pending::Call(Box::new(call))).await;
     }
 
-    pub(super) fn waiter(&self, message: &Message, id: &str, is_wait_tool: bool) -> Waiter {
+    pub(super) fn waiter(&self, message: &Message, id: &str, by: WaitsBy) -> Waiter {
         Waiter {
             client_id: id.to_owned(),
             progress_token: message.progress_token().map(str::to_owned),
             hold_until: Instant::now() + self.hold,
-            is_wait_tool,
+            by,
         }
     }
 

@@ -4,7 +4,7 @@ use sayso_core::limits;
 
 use super::call::{Asker, Pending, Stage};
 use super::handles::is_error;
-use super::lists::Reading;
+use super::lists::{OwnTools, Reading};
 use super::session::Session;
 use super::{handshake, passage};
 use crate::jsonrpc::{self, Kind, METHOD_NOT_FOUND, Message};
@@ -39,8 +39,8 @@ impl Session {
             Pending::Plain { client_id, is_first_tools_page, .. } => {
                 self.open.remove(&client_id);
                 let line = message.with_id(&client_id);
-                let may_ask = self.options.ask_user;
-                let line = if is_first_tools_page { self.lists.with_own_tools(&line, may_ask) } else { line };
+                let own = OwnTools { ask_user: self.options.ask_user, relays: self.options.trust_agent_relay };
+                let line = if is_first_tools_page { self.lists.with_own_tools(&line, own) } else { line };
                 self.client.send(line).await;
             }
             Pending::Call(call) => self.call_answered(number, *call, message).await,

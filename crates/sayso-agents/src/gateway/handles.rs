@@ -8,10 +8,11 @@ use sayso_core::round::OperationKind;
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::call::{Call, CallKey, Open, Pending, Waiter};
+use super::call::{Call, CallKey, Open, Pending, Waiter, WaitsBy};
 use super::session::{Event, Session};
 use super::timers::{COLLECTED_AFTER, Due, HEARTBEAT};
 use crate::jsonrpc::{self, INTERNAL_ERROR, INVALID_PARAMS, Message};
+use crate::tools::{stored_answer, tool_error};
 
 /// What a heartbeat adds to the last progress value: small enough to stay behind the upstream's own next step.
 const HEARTBEAT_STEP: f64 = 0.001;
@@ -32,7 +33,7 @@ impl Session {
         let Some(Open::Forwarded(number)) = self.open.get(client_id).cloned() else { return };
         let is_paused = self.is_paused(number);
         let Some(waiter) = self.call(number).and_then(|call| call.waiter.clone()) else { return };
-        if waiter.client_id == client_id && (is_paused || waiter.is_wait_tool) {
+        if waiter.client_id == client_id && (is_paused || waiter.by != WaitsBy::Call) {
             self.let_go(number).await;
         }
     }
@@ -46,6 +47,9 @@ impl Session {
         }) else {
             return;
         };
+        if waiter.by == WaitsBy::Resume {
+            return self.report(&waiter.client_id, execution, Duration::ZERO);
+        }
         self.open.remove(&waiter.client_id);
         let line = self.pending_result(number, execution, &waiter);
         self.client.send(line).await;
@@ -73,7 +77,7 @@ impl Session {
             return jsonrpc::error(&waiter.client_id, INTERNAL_ERROR, &text, Some(&data));
         }
         // A result of a tool with an output schema must carry what the schema says, unless it is an error.
-        let is_error = !waiter.is_wait_tool && self.lists.has_output_schema(&call.name);
+        let is_error = waiter.by == WaitsBy::Call && self.lists.has_output_schema(&call.name);
         let mut result = json!({"content": [{"type": "text", "text": text}], "isError": is_error});
         if !is_error && let Some(members) = result.as_object_mut() {
             members.insert("structuredContent".to_owned(), json!({"paused": paused}));
@@ -108,7 +112,7 @@ impl Session {
     }
 
     /// The newest waiter wins; an older one gets the pending result.
-    async fn attach(&mut self, number: u64, waiter: Waiter) {
+    pub(super) async fn attach(&mut self, number: u64, waiter: Waiter) {
         if self.call(number).is_some_and(|call| call.waiter.is_some()) {
             self.let_go(number).await;
         }
@@ -132,7 +136,7 @@ impl Session {
             self.client.send(jsonrpc::error(id, INVALID_PARAMS, words, None)).await;
             return;
         };
-        let waiter = self.waiter(message, id, true);
+        let waiter = self.waiter(message, id, WaitsBy::WaitTool);
         let is_it = |pending: &Pending| matches!(pending, Pending::Call(call) if call.execution == Some(execution));
         match self.requests.iter().find(|(_, pending)| is_it(pending)).map(|(number, _)| *number) {
             Some(number) => self.attach(number, waiter).await,
@@ -223,8 +227,11 @@ impl Session {
         if self.open.remove(&waiter.client_id).is_none() {
             return;
         }
-        if call.execution.is_some() {
+        if let Some(execution) = call.execution {
             self.count_as_collected_later(&call.key, &waiter.client_id);
+            if waiter.by == WaitsBy::Resume {
+                return self.report(&waiter.client_id, execution, Duration::ZERO);
+            }
         }
         self.client.send(line(&waiter.client_id)).await;
     }
@@ -304,24 +311,13 @@ pub(super) fn is_error(message: &Message) -> bool {
 
 /// A stored result as an answer to the client's request of this id.
 fn stored_line(client_id: &str, found: &wire::ExecutionResult) -> String {
-    let stored = found.result.as_ref().and_then(|stored| {
-        let view = stored.object()?;
-        let answer = ["result", "error"].into_iter().find_map(|name| Some((name, view.get(name)?)))?;
-        Some(format!(r#"{{"jsonrpc":"2.0","id":{client_id},"{}":{}}}"#, answer.0, answer.1))
+    if let Some((name, answer)) = stored_answer(found) {
+        return format!(r#"{{"jsonrpc":"2.0","id":{client_id},"{name}":{answer}}}"#);
+    }
+    let outcome = found.execution.outcome.as_ref();
+    let failure = outcome.map(|outcome| Failure {
+        code: outcome.code.clone().unwrap_or_else(|| outcome.status.clone()),
+        message: outcome.message.clone().unwrap_or_else(|| "there is no result".to_owned()),
     });
-    let ended = || {
-        let outcome = found.execution.outcome.as_ref();
-        let failure = outcome.map(|outcome| Failure {
-            code: outcome.code.clone().unwrap_or_else(|| outcome.status.clone()),
-            message: outcome.message.clone().unwrap_or_else(|| "there is no result".to_owned()),
-        });
-        tool_error(client_id, &failure.as_ref().map_or_else(|| "There is no result.".to_owned(), words::ended))
-    };
-    stored.unwrap_or_else(ended)
-}
-
-/// An error that the agent reads as the tool's own words.
-pub(super) fn tool_error(client_id: &str, text: &str) -> String {
-    let result = json!({"content": [{"type": "text", "text": text}], "isError": true});
-    jsonrpc::result(client_id, &result.to_string())
+    tool_error(client_id, &failure.as_ref().map_or_else(|| "There is no result.".to_owned(), words::ended))
 }

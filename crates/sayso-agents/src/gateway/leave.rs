@@ -8,12 +8,12 @@ use sayso_core::round::OperationKind;
 use tokio::time::{Instant, timeout};
 
 use super::call::{Ask, Asker, Call, Pending, Stage};
-use super::handles::tool_error;
 use super::lists::Reading;
 use super::options::GatewayExit;
 use super::session::Session;
 use super::timers::Due;
 use crate::jsonrpc::{self, INTERNAL_ERROR};
+use crate::tools::tool_error;
 
 /// How long the store may take, twice, while the gateway leaves: with the ending of the upstream this is about the 2
 /// seconds that the official clients give us after SIGTERM. A store at a server may be away for longer.

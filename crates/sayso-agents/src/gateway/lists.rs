@@ -1,4 +1,4 @@
-//! The tools of the upstream, as the gateway has read them itself, and the one it adds.
+//! The tools of the upstream, as the gateway has read them itself, and those it adds.
 
 use std::collections::HashMap;
 
@@ -7,11 +7,17 @@ use sayso::policy::Annotations;
 use sayso_core::json::{Json, ObjectView, splice};
 use sayso_core::limits::JSON_DEPTH_CEILING;
 
-use super::ask_user;
 use crate::jsonrpc::Message;
+use crate::tools::{ASK_TOOL, RESUME_TOOL, WAIT_TOOL, ask_definition, resume_definition, wait_definition};
 
-const WAIT_TOOL: &str = "sayso_wait";
-const ASK_TOOL: &str = "ask_user";
+/// What the gateway's own tools can do.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct OwnTools {
+    /// Whether the agent may ask.
+    pub ask_user: bool,
+    /// Whether its word counts as the person's.
+    pub relays: bool,
+}
 
 /// What is known of the upstream's tools. What a client lists is never trusted for that.
 #[derive(Default)]
@@ -143,9 +149,13 @@ impl Lists {
         (2..).map(|n| format!("{wanted}_{n}")).find(|name| !taken(name)).unwrap_or_else(|| wanted.to_owned())
     }
 
-    /// The first page as the client gets it, with the gateway's own tools at its end: the wait tool, and where the agent
-    /// may ask, that one.
-    pub fn with_own_tools(&self, line: &str, may_ask: bool) -> String {
+    /// The name of the tool that reports a person's verdict, likewise.
+    pub fn resume_tool(&self) -> String {
+        self.free_name(RESUME_TOOL)
+    }
+
+    /// The first page as the client gets it, with the gateway's own tools at its end.
+    pub fn with_own_tools(&self, line: &str, own: OwnTools) -> String {
         let place = || {
             let outer = ObjectView::read(line)?;
             let result_at = outer.get_range("result")?;
@@ -158,27 +168,9 @@ impl Lists {
         };
         let Some((end, is_empty)) = place() else { return line.to_owned() };
         let comma = if is_empty { "" } else { "," };
-        let ask = if may_ask { format!(",{}", ask_user::definition(&self.ask_tool())) } else { String::new() };
-        splice(line, vec![(end..end, format!("{comma}{}{ask}", self.wait_tool_definition()))])
-    }
-
-    fn wait_tool_definition(&self) -> String {
-        let definition = serde_json::json!({
-            "name": self.wait_tool(),
-            "title": "Wait for a person",
-            "description": "Go on waiting for a call that is paused because a person has to answer first. Give the \
-                execution_id that the paused call returned. Returns the call's own result once it is there. Call it \
-                again, as often as needed, while it says that the call is still waiting.",
-            "inputSchema": {
-                "type": "object",
-                "properties": {
-                    "execution_id": {"type": "string", "description": "The handle of the paused call, exe_…"}
-                },
-                "required": ["execution_id"],
-                "additionalProperties": false
-            },
-            "annotations": {"readOnlyHint": true, "openWorldHint": false}
-        });
-        definition.to_string()
+        let ask = if own.ask_user { format!(",{}", ask_definition(&self.ask_tool())) } else { String::new() };
+        let wait = wait_definition(&self.wait_tool());
+        let resume = resume_definition(&self.resume_tool(), own.relays);
+        splice(line, vec![(end..end, format!("{comma}{wait}{ask},{resume}"))])
     }
 }

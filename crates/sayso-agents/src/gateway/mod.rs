@@ -18,11 +18,13 @@ mod leave;
 mod lists;
 mod options;
 mod passage;
+mod resume;
 mod session;
 mod stored;
 mod timers;
 mod upstream;
 
 pub use crate::jsonrpc::{Launch, Launched, Program};
-pub use options::{Gate, GatewayExit, GatewayOptions, GatewayReport, Hold, Replay};
+pub use crate::tools::Hold;
+pub use options::{Gate, GatewayExit, GatewayOptions, GatewayReport, Replay};
 pub use session::run;

@@ -4,32 +4,7 @@ use std::time::Duration;
 use sayso::policy::{Mode, PolicyFiles};
 
 use crate::jsonrpc::Launch;
-
-/// How long a tool call is held before its pending result ends the client's request, counted from its arrival.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Hold {
-    /// This long, whatever the client.
-    Fixed(Duration),
-    /// Longer for clients that are known to wait, else as by default.
-    Auto,
-}
-
-impl Hold {
-    /// Below the 60 seconds after which unknown clients give up.
-    pub const DEFAULT: Self = Self::Fixed(Duration::from_secs(45));
-
-    /// How long for a client of this name.
-    pub(crate) fn for_client(self, client: Option<&str>) -> Duration {
-        match (self, client) {
-            (Self::Fixed(hold), _) => hold,
-            // These wait for hours unless they are told otherwise (measured; see docs/gateway.md).
-            (Self::Auto, Some("claude-code" | "Visual Studio Code")) => Duration::from_secs(30 * 60),
-            // Its default tool time-out is 300 seconds.
-            (Self::Auto, Some("codex-mcp-client" | "inspector-client")) => Duration::from_secs(240),
-            (Self::Auto, _) => Duration::from_secs(45),
-        }
-    }
-}
+use crate::tools::Hold;
 
 /// When the gateway makes a call again by itself, because a person has answered after its server gave up waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -71,6 +46,11 @@ pub struct GatewayOptions {
     pub ask_user: bool,
     /// What judges the calls; none where every call passes.
     pub gate: Option<Gate>,
+    /// Whether what the agent says with `resume` counts as the person's verdict, recorded as relayed by it. The store must
+    /// have been opened so, too ([`sayso::Options::trusting_agent_relay`]).
+    pub trust_agent_relay: bool,
+    /// Where people answer, such as `http://127.0.0.1:7717`, as far as it is known.
+    pub inbox: Option<String>,
 }
 
 /// How a gateway ended, for whoever runs it.

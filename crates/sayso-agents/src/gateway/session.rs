@@ -32,6 +32,8 @@ pub(super) enum Event {
     Changed(u64, Box<wire::Round>),
     /// The late round of this call is no longer pending.
     LateAnswered(Box<LateCall>),
+    /// What a person decided, for the client's request of this id.
+    Reported { client_id: String, result: String },
     /// A result that another process stores, for the client's request of this id.
     Elsewhere { client_id: String, execution: ExecutionId, outcome: Result<wire::ExecutionResult, sayso::Error> },
 }
@@ -149,6 +151,7 @@ impl Session {
             Event::Upstream(..) => {}
             Event::Changed(ask, round) => self.round_changed(ask, &round).await,
             Event::LateAnswered(call) => self.make_again(*call).await,
+            Event::Reported { client_id, result } => self.reported(&client_id, &result).await,
             Event::Elsewhere { client_id, execution, outcome } => {
                 self.found_elsewhere(&client_id, execution, outcome).await;
             }

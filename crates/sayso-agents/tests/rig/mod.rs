@@ -47,6 +47,8 @@ pub struct Setup {
     pub policy: Option<std::path::PathBuf>,
     pub mode: Option<Mode>,
     pub ask_user: bool,
+    pub trust_agent_relay: bool,
+    pub inbox: Option<String>,
 }
 
 /// What a desk can have.
@@ -136,6 +138,10 @@ impl Desk for Troubled {
         self.check()?;
         self.desk.use_grant(call).await
     }
+    async fn relay(&self, round: RoundId, answer: Answer, key: &str) -> Result<wire::Round, Error> {
+        self.check()?;
+        self.desk.relay(round, answer, key).await
+    }
     async fn leave(&self) -> Result<(), Error> {
         self.desk.leave().await
     }
@@ -153,6 +159,8 @@ impl Default for Setup {
             policy: None,
             mode: None,
             ask_user: false,
+            trust_agent_relay: false,
+            inbox: None,
         }
     }
 }
@@ -160,7 +168,9 @@ impl Default for Setup {
 impl Rig {
     pub async fn start(setup: Setup) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let sayso = Sayso::open(Options::at(folder.path())).await.unwrap();
+        let options = Options::at(folder.path());
+        let options = if setup.trust_agent_relay { options.trusting_agent_relay() } else { options };
+        let sayso = Sayso::open(options).await.unwrap();
         let mut rig = Self::over(sayso, setup).await;
         rig._folder = Some(folder);
         rig
@@ -176,6 +186,8 @@ impl Rig {
             linger: setup.linger,
             replay: setup.replay,
             ask_user: setup.ask_user,
+            trust_agent_relay: setup.trust_agent_relay,
+            inbox: setup.inbox,
             gate: setup.policy.map(|file| Gate {
                 policy: Arc::new(PolicyFiles::open([file])),
                 mode: setup.mode,
@@ -380,4 +392,14 @@ impl Rig {
         };
         self.decide(round, response).await.unwrap();
     }
+}
+
+/// A form with one text.
+pub const FORM: &str = r#"{"type":"object","properties":{"street":{"type":"string"}},"required":["street"]}"#;
+
+/// An agent's desk at a store that was opened with nothing but its folder.
+pub async fn plain_desk() -> (LocalDesk, tempfile::TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let sayso = Sayso::open(Options::at(folder.path())).await.unwrap();
+    (sayso.desk(Principal::agent("booking")), folder)
 }

@@ -172,6 +172,8 @@ impl Stage {
             replay: Replay::Never,
             ask_user: false,
             gate: None,
+            trust_agent_relay: false,
+            inbox: None,
         };
         let (client_end, gateway_end) = tokio::io::duplex(PIPE_BYTES);
         let (input, output) = tokio::io::split(gateway_end);

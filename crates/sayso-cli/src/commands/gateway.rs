@@ -51,6 +51,10 @@ pub struct GatewayArgs {
     /// Give the agent a tool, `ask_user`, to ask a person by itself
     #[arg(long)]
     ask_user: bool,
+    /// Take what the agent says with the tool `resume` for the person's verdict, recorded as relayed by the agent. A
+    /// --server must have been started with this flag, too
+    #[arg(long)]
+    trust_agent_relay: bool,
     #[command(flatten)]
     remote: Remote,
     /// The server's program and arguments
@@ -86,7 +90,8 @@ fn server_name(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-fn hold(text: &str) -> Result<Hold, String> {
+/// A hold as it is written.
+pub fn hold(text: &str) -> Result<Hold, String> {
     match text {
         "auto" => Ok(Hold::Auto),
         seconds => match seconds.parse() {
@@ -118,7 +123,9 @@ fn policy(args: &GatewayArgs) -> Result<Option<PolicyFiles>, CommandError> {
 async fn desk(place: &Place, args: &GatewayArgs) -> Result<(Arc<dyn Desk>, String), CommandError> {
     let Some(options) = args.remote.options(place)? else {
         let owner = account::owner(place.account.as_deref());
-        let sayso = Sayso::open(store::resolve(place)?.options().person(owner).sweeping()).await?;
+        let options = store::resolve(place)?.options().person(owner).sweeping();
+        let options = if args.trust_agent_relay { options.trusting_agent_relay() } else { options };
+        let sayso = Sayso::open(options).await?;
         let desk = sayso.desk(Principal::agent(format!("gateway:{}", args.name)));
         let worker = desk.owner_id().to_owned();
         return Ok((Arc::new(desk), worker));
@@ -142,6 +149,8 @@ pub async fn run(place: &Place, args: GatewayArgs) -> Result<(), CommandError> {
         replay: args.replay.into(),
         ask_user: args.ask_user,
         gate,
+        trust_agent_relay: args.trust_agent_relay,
+        inbox: args.remote.server.clone(),
     };
     let report = gateway::run(desk, options, tokio::io::stdin(), tokio::io::stdout(), stop::signal()?).await;
     if report.skipped_lines > 0 {

@@ -6,8 +6,11 @@ use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 use sayso::{Error, Sayso};
+use sayso_agents::mcp::{Hold, McpOptions, McpServer};
+use sayso_http::McpService;
 use serde::Serialize;
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 
 use crate::args::Place;
 use crate::error::CommandError;
@@ -35,6 +38,13 @@ pub struct ServeArgs {
     /// A file with one layer of the policy that `POST /v1/gate` judges by; may be given for each layer
     #[arg(long, value_name = "FILE")]
     policy: Vec<PathBuf>,
+    /// How long a tool call at /mcp is held before it returns its handle: seconds, or `auto` for longer with clients that
+    /// are known to wait
+    #[arg(long, default_value = "45", value_parser = super::gateway::hold, value_name = "SECONDS|auto")]
+    hold: Hold,
+    /// Take what agents say with the tool `resume` for the person's verdict, recorded as relayed by the agent
+    #[arg(long)]
+    trust_agent_relay: bool,
     /// Print one line of JSON, {"listening": URL}, once it listens
     #[arg(long)]
     pub json: bool,
@@ -52,7 +62,9 @@ pub async fn run(place: &Place, args: ServeArgs) -> Result<(), CommandError> {
     let owner = account::owner(place.account.as_deref());
     let listener = TcpListener::bind(args.listen).await.map_err(|error| unusable(args.listen, &error))?;
     let listening = format!("http://{}", listener.local_addr()?);
-    let sayso = Sayso::open(store.options().person(owner).sweeping()).await?;
+    let options = store.options().person(owner).sweeping();
+    let options = if args.trust_agent_relay { options.trusting_agent_relay() } else { options };
+    let sayso = Sayso::open(options).await?;
     let stop = stop::signal()?;
     let inbox = args.public_url.as_deref().map_or(listening.as_str(), |url| url.trim_end_matches('/'));
     if args.json {
@@ -62,10 +74,22 @@ pub async fn run(place: &Place, args: ServeArgs) -> Result<(), CommandError> {
         output::note(&format!("The rounds are in {store}."));
         output::note("Run `sayso login` in another terminal for a link that logs you in. Ctrl-C stops it.");
     }
+    let (stopped, stopping) = watch::channel(false);
+    let mcp = McpOptions {
+        hold: args.hold,
+        inbox: Some(inbox.to_owned()),
+        trust_agent_relay: args.trust_agent_relay,
+        stopping: Some(stopping),
+    };
     let options = sayso_http::ServeOptions {
-        public_url: args.public_url,
         policy: args.policy,
+        mcp: Some(McpService::new(McpServer::new(&sayso, mcp))),
+        public_url: args.public_url,
         ..sayso_http::ServeOptions::default()
+    };
+    let stop = async move {
+        stop.await;
+        stopped.send_replace(true);
     };
     sayso_http::serve(listener, sayso, options, stop)
         .await

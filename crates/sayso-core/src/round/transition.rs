@@ -277,5 +277,5 @@ impl Round {
 
 /// Thread text and in-process calls bind to the round they address; every other surface says what it showed.
 fn needs_digest(channel: Channel) -> bool {
-    matches!(channel, Channel::Http | Channel::Inbox | Channel::Cli)
+    matches!(channel, Channel::Http | Channel::Inbox | Channel::Cli | Channel::Relay)
 }

@@ -18,6 +18,7 @@ pub(super) fn routes() -> Routes {
     Routes::new()
         .get("/v1/rounds/{id}/responses", read)
         .post("/v1/rounds/{id}/responses", answer)
+        .post("/v1/rounds/{id}/relay", relay)
         .post("/v1/rounds/{id}/collect", collect)
 }
 
@@ -32,6 +33,20 @@ async fn answer(
         .ok_or_else(|| Error::field("/idempotency_key", "is required: send the header Idempotency-Key"))?;
     let answered = caller.people(&app).answer(id, answer, &key).await;
     Ok(json(&answered.map_err(|error| Refusal::about(&error, id))?))
+}
+
+/// What a person told the agent, where this server trusts agents to pass that on.
+async fn relay(
+    State(app): State<Shared>,
+    caller: Caller,
+    Id(id): Id<RoundId>,
+    headers: HeaderMap,
+    Strict(answer): Strict<Answer>,
+) -> Result<Response, Refusal> {
+    let key = idempotency_key(&headers)?
+        .ok_or_else(|| Error::field("/idempotency_key", "is required: send the header Idempotency-Key"))?;
+    let relayed = caller.desk(&app).relay(id, answer, &key).await;
+    Ok(json(&relayed.map_err(|error| Refusal::about(&error, id))?))
 }
 
 /// Values for persons, a redacted projection for everybody else, `null` before an answer.

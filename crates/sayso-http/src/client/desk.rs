@@ -9,8 +9,8 @@ use sayso::wire::{
     NewExecution, Renewed, Round, RoundPage, Settled, Settlement, Withdrawal,
 };
 use sayso::{
-    Ask, ClaimOf, Claimed, Desk, ExecutionId, ExecutionKind, Fence, FenceToken, GrantId, Handed, Opened, RoundId, Step,
-    UnixMs,
+    Answer, Ask, ClaimOf, Claimed, Desk, ExecutionId, ExecutionKind, Fence, FenceToken, GrantId, Handed, Opened,
+    RoundId, Step, UnixMs,
 };
 use sayso_core::error::Error;
 use sayso_core::limits::WAIT_MS_MAX;
@@ -177,6 +177,11 @@ impl Desk for Client {
         // A use whose acknowledgement was lost is spent, and not spent twice: a person is asked then.
         let used: GrantUsed = self.inner.link.call(Call::send("/v1/grants/use", call)?.once()).await?;
         Ok(used.grant_id)
+    }
+
+    async fn relay(&self, round: RoundId, answer: Answer, key: &str) -> Result<Round, Error> {
+        let path = format!("/v1/rounds/{round}/relay");
+        self.inner.link.call(Call::send(path, &answer)?.key(key.to_owned())).await
     }
 
     async fn leave(&self) -> Result<(), Error> {

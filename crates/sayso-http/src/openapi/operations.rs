@@ -77,6 +77,12 @@ pub(super) const OPERATIONS: &[Operation] = &[
     Operation::get("/v1/rounds/{id}/responses", "show_responses", Who::Caller, "What a round was answered with: values \
          for persons, a redacted projection for everybody else, null before an answer.")
         .gives(200, Body::Json(of::<Option<ResponseRecord>>)),
+    Operation::post("/v1/rounds/{id}/relay", "relay", Who::Agent, "Passes on what a person told the agent, recorded as \
+         relayed by it. Forbidden unless the server was started with `--trust-agent-relay`.")
+        .key(Key::Required)
+        .takes(of::<Answer>)
+        .gives(200, Body::Json(of::<Round>))
+        .problems(&[Conflict, State, Stale]),
     Operation::post("/v1/rounds/{id}/collect", "collect", Who::Agent, "Waits for the answer and takes it: claimed, \
          started, delivered and resolved in one transaction. The same key reads the same answer again.")
         .query(&[WAIT])
@@ -204,6 +210,16 @@ pub(super) const OPERATIONS: &[Operation] = &[
         .gives(201, Body::Json(of::<Token>)),
     Operation::delete("/v1/tokens/{id}", "revoke_token", Who::Admin, "Revokes a credential.")
         .gives(200, Body::Json(of::<Token>)),
+    Operation::post("/mcp", "mcp", Who::Agent, "MCP over streamable HTTP, up to 2025-11-25, where the server offers it: \
+         one message. `initialize` answers with `Mcp-Session-Id`, which every later message carries. A tool call is \
+         answered by a stream of events to whoever accepts one. Errors of MCP itself are JSON-RPC's.")
+        .takes(document)
+        .gives(200, Body::Json(document))
+        .problems(&[NotFound]),
+    Operation::delete("/mcp", "end_mcp_session", Who::Agent, "Ends the session that `Mcp-Session-Id` names. What was \
+         asked in it goes on being asked.")
+        .gives(204, Body::Nothing)
+        .problems(&[NotFound]),
     Operation::get("/openapi.json", "openapi", Who::Anyone, "This document.").gives(200, Body::Json(document)),
     Operation::get("/healthz", "healthz", Who::Anyone, "Whether the process answers.")
         .gives(200, Body::Json(of::<Health>)),
