@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::fmt;
 
+use axum::BoxError;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{Request, State};
 use axum::response::Response;
@@ -31,7 +32,8 @@ impl McpService {
     where
         S: Service<Request, Response = axum::http::Response<B>, Error = Infallible> + Clone + Send + Sync + 'static,
         S::Future: Send + 'static,
-        B: HttpBody<Data = Bytes, Error = Infallible> + Send + 'static,
+        B: HttpBody<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
     {
         Self(BoxCloneSyncService::new(service.map_response(|response| response.map(Body::new))))
     }

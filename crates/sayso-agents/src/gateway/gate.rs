@@ -225,7 +225,7 @@ impl Session {
         let subject = arguments_of(message).and_then(|arguments| self.subject_of(kind, name, arguments));
         match subject {
             Ok(subject) if is_known => {
-                let verdict = self.judge_with_grants(&subject).await.verdict;
+                let verdict = self.judge(&subject).verdict;
                 verdict.decision == Decision::Allow && self.is_recorded(&subject, &verdict).await
             }
             _ => false,

@@ -178,13 +178,7 @@ impl Session {
                 }
                 stored_line(client_id, &found)
             }
-            Err(Error::Timeout) => {
-                let text = words::still_waiting(execution, &self.lists.wait_tool(), "");
-                let paused = json!({"execution_id": execution.to_string()});
-                let content = json!([{"type": "text", "text": text}]);
-                let result = json!({"content": content, "isError": false, "structuredContent": {"paused": paused}});
-                jsonrpc::result(client_id, &result.to_string())
-            }
+            Err(Error::Timeout) => return self.report(client_id, execution, Duration::ZERO),
             Err(Error::NotFound(_)) => tool_error(client_id, "There is no call with this execution_id."),
             Err(error) => tool_error(client_id, &error.to_string()),
         };

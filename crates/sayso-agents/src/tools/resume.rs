@@ -108,7 +108,14 @@ impl Report {
         };
         let newest = rounds.iter().max_by_key(|round| (round.created_at, round.round_index));
         let Some(round) = rounds.iter().find(|round| round.status == Status::Pending).or(newest) else {
-            return unresolved("Nobody was asked about this call.", None);
+            return match desk.execution(execution).await {
+                Ok(found) if found.outcome.is_none() => told(
+                    &words::still_running(execution, &self.wait_tool),
+                    json!({"resolved": false, "paused": {"execution_id": execution.to_string()}}),
+                    false,
+                ),
+                _ => unresolved("Nobody was asked about this call.", None),
+            };
         };
         if round.status == Status::Pending {
             return self.pending(round);
@@ -145,8 +152,7 @@ impl Report {
 
     /// Decided, and its call has no result yet.
     fn undelivered(&self, round: &Round) -> String {
-        let is_gate = round.logical_operation_id.starts_with(sayso::GATE_PREFIX);
-        let text = match (is_gate, is_accepted(round)) {
+        let text = match (is_gates(round), is_accepted(round)) {
             (true, true) => {
                 "A person approved this call. Send exactly the same call to the gate again, and run it then."
             }
@@ -171,6 +177,11 @@ fn unresolved(text: &str, code: Option<&str>) -> String {
 
 fn is_approval(round: &Round) -> bool {
     round.requests.0.iter().any(|(_, request)| request.kind == RequestKind::Approval)
+}
+
+/// Whether a program's gate asked, which runs nothing itself.
+fn is_gates(round: &Round) -> bool {
+    round.logical_operation_id.starts_with(sayso::GATE_PREFIX)
 }
 
 fn is_accepted(round: &Round) -> bool {
@@ -256,7 +267,11 @@ fn decided(round: &Round, stored: Option<&Json>) -> String {
         data.insert("message".to_owned(), text.clone().into());
         return told(&text, data.into(), false);
     }
-    let lead = if is_approval(round) { "A person approved this call. It ran." } else { "A person answered." };
+    let lead = match (is_approval(round), is_gates(round)) {
+        (true, true) => "A person approved this call, and whoever asked the gate about it was told so.",
+        (true, false) => "A person approved this call. It ran.",
+        (false, _) => "A person answered.",
+    };
     let is_error = result.as_ref().is_some_and(|result| result.get("isError") == Some("true"));
     let own = ["result", "error"].into_iter().find_map(|name| Some((name, member(name)?)));
     let mut data = Value::from(data).to_string();

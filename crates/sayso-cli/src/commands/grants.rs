@@ -46,7 +46,7 @@ enum GrantsCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Let calls through where rules ask: of a tool in a session, by a rule, or the one call that was shown
+    /// Let calls through where rules ask: in a session, by a rule, or one call
     #[command(after_help = exit::help(EXAMPLES))]
     Add(AddArgs),
     /// Take a grant back, from now on and for good

@@ -216,3 +216,28 @@ async fn a_grant_of_any_kind_is_drafted_or_written_out_by_a_person_and_used_by_a
         assert_eq!(reply.problem(422, "managed_input_invalid")["fields"][0]["pointer"], at);
     }
 }
+
+#[tokio::test]
+async fn an_agents_word_is_relayed_only_where_the_server_trusts_it() {
+    let it = Gated::new().await;
+    let asked = it.gate("bank:transfer").await;
+    let path = format!("/v1/rounds/{}/relay", asked["round"]["round_id"].as_str().unwrap());
+    let body = json!({"digest": asked["round"]["digest"], "responses": {"call": {"action": "accept"}}});
+    let relay = |served: &Served| post(&path).bearer(&served.agent).key("k").json(&body);
+    relay(&it.served).send(&it.served).await.problem(403, "forbidden");
+    let options = sayso::Options::at(it.served.folder.path()).trusting_agent_relay();
+    let sayso = sayso::Sayso::open(options).await.unwrap();
+    let router = sayso_http::router(sayso.clone(), ServeOptions::default());
+    let trusting = Served { sayso, router, ..it.served.clone() };
+    let by_person = post(&path).bearer(&trusting.person).key("k").json(&body).send(&trusting).await;
+    by_person.problem(403, "forbidden");
+    let other = post(&path).bearer(&trusting.other_agent).key("k").json(&body).send(&trusting).await;
+    other.problem(404, "not_found");
+    post(&path).bearer(&trusting.agent).json(&body).send(&trusting).await.problem(422, "managed_input_invalid");
+    let relayed = relay(&trusting).send(&trusting).await.ok();
+    assert_eq!(
+        (&relayed["answered"]["principal"], &relayed["answered"]["channel"]),
+        (&json!("agent claude"), &json!("relay"))
+    );
+    assert_eq!(relay(&trusting).send(&trusting).await.ok()["rev"], relayed["rev"], "a repeat changes nothing");
+}

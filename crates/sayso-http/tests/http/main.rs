@@ -9,6 +9,7 @@ mod gate;
 mod guard;
 mod inbox;
 mod login;
+mod mcp;
 mod served;
 mod stream;
 mod workers;

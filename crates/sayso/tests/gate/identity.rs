@@ -1,7 +1,7 @@
 //! Who decides.
 
 use sayso::gate::{CALL_KEY, Call};
-use sayso::{Answer, Channel, Error, ErrorCode, People, Principal, Response, Status};
+use sayso::{Answer, Channel, Desk, Error, ErrorCode, Options, People, Principal, Response, Sayso, Status};
 use sayso_core::event::EventBody;
 
 use crate::support::{ada, agent, code};
@@ -108,4 +108,33 @@ async fn a_call_without_a_session_or_with_arguments_that_are_no_object_is_refuse
     assert_eq!(crate::support::fields(scene.gate().judge(&nowhere).await), ["/session_id"]);
     let list = Call { arguments: crate::json("[1]"), ..transfer("1") };
     assert_eq!(crate::support::fields(scene.gate().judge(&list).await), ["/arguments"]);
+}
+
+#[tokio::test]
+async fn an_agents_word_is_no_answer_unless_whoever_opened_the_store_trusts_it_and_never_a_second_persons() {
+    let scene = Scene::new().await;
+    let round = scene.asked(&transfer("1")).await;
+    let said = || Answer { digest: Some(round.digest), ..Answer::one(CALL_KEY, Response::consent()) };
+    let refused = scene.sayso.desk(agent()).relay(round.round_id, said(), "k").await;
+    assert!(matches!(refused, Err(Error::Forbidden(_))), "{refused:?}");
+    let options = Options::at(scene.place.file().parent().unwrap()).trusting_agent_relay();
+    let trusting = Sayso::open(options).await.unwrap();
+    let by_answering = trusting.people_as(agent(), Channel::Http).answer(round.round_id, said(), "k").await;
+    assert!(matches!(by_answering, Err(Error::Forbidden(_))), "there is one door for it");
+    let others = trusting.desk(Principal::agent("other")).relay(round.round_id, said(), "k").await;
+    assert!(matches!(others, Err(Error::NotFound(_))));
+    let undigested = Answer::one(CALL_KEY, Response::consent());
+    let unseen = trusting.desk(agent()).relay(round.round_id, undigested, "k").await;
+    assert!(matches!(unseen, Err(Error::Validation { .. })), "it is bound to what was shown");
+    let relayed = trusting.desk(agent()).relay(round.round_id, said(), "k").await.unwrap();
+    let answered = relayed.answered.unwrap();
+    assert_eq!((answered.principal, answered.channel), (agent(), Channel::Relay));
+
+    let scene = Scene::with("[[rule]]\nid = \"pay\"\nask = [\"bank:*\"]\nrequire_second_person = true\n").await;
+    let round = scene.asked(&transfer("1")).await;
+    let options = Options::at(scene.place.file().parent().unwrap()).trusting_agent_relay();
+    let trusting = Sayso::open(options).await.unwrap();
+    let said = Answer { digest: Some(round.digest), ..Answer::one(CALL_KEY, Response::consent()) };
+    let refused = trusting.desk(agent()).relay(round.round_id, said, "k").await;
+    assert!(matches!(refused, Err(Error::Forbidden(_))), "{refused:?}");
 }
