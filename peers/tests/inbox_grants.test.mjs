@@ -1,11 +1,14 @@
 // Allowing more calls than the one that asks, in Chromium: from its card, on the list, and taken back; with and without
 // JavaScript, on a phone and a desk.
 import assert from "node:assert/strict";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { after, describe, test } from "node:test";
 
 import { openBrowser, WIDTHS } from "../lib/browser.mjs";
 import { openHouse } from "../lib/house.mjs";
 import { isSound, openInbox } from "../lib/inbox.mjs";
+import { behindGateway, connect, EVERYTHING, textOf } from "../lib/mcp.mjs";
 
 const browser = await openBrowser({ after });
 const BOTH = [
@@ -124,4 +127,25 @@ describe("what is allowed beforehand", { concurrency: 3 }, () => {
       await isSound(page, `grants-pinned-${kind}`);
     });
   }
+
+  test("a call behind a gateway is approved for its session, and the next one runs at once", async (t) => {
+    const house = await openHouse(t);
+    const policy = join(house.data, "policy.toml");
+    await writeFile(policy, '[[rule]]\nid = "echo"\nask = ["everything:echo"]\n');
+    const { client } = await connect(t, behindGateway(house.data, "everything", EVERYTHING, ["--policy", policy]));
+    const page = await openInbox(t, browser, house);
+    const say = (message) => client.callTool({ name: "echo", arguments: { message } });
+    const first = say("one");
+    await page.goto(`${house.address}/rounds/${(await house.asked()).round_id}`);
+    await page.getByText("Approve, and allow more calls like it").click();
+    await page.getByRole("button", { name: "Approve for this session", exact: true }).click();
+    await page.getByRole("button", { name: "Approve and allow" }).click();
+    await page.getByRole("heading", { name: "Approved by ada" }).waitFor();
+    assert.match(textOf(await first), /one/);
+    assert.match(textOf(await say("two")), /two/);
+    assert.equal(house.events.count("round_created"), 1);
+    await page.getByRole("link", { name: /everything:echo in session/ }).click();
+    await page.getByText("used once").waitFor();
+    await isSound(page, "grant-gateway");
+  });
 });
