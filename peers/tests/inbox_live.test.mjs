@@ -144,6 +144,7 @@ describe("by keyboard and against it", { concurrency: 3 }, () => {
       "Sayso",
       "Waiting",
       "History",
+      "Grants",
       "Log out",
       "← All waiting questions",
       "execution",

@@ -3,8 +3,9 @@
 
 mod rig;
 
-use rig::{Gated, Setup, text_of};
+use rig::{Gated, Setup, Trouble, text_of};
 use sayso::policy::Mode;
+use sayso_core::event::EventBody;
 use serde_json::{Value, json};
 
 const TRUSTING: &str = "[[server]]\nname = \"shipping\"\ntrusted = true\n";
@@ -184,4 +185,66 @@ async fn cancelling_a_call_that_was_not_sent_tells_the_upstream_nothing() {
     rig.call_tool(3, "track", json!({})).await;
     assert_eq!(rig.upstream.hear().await["params"]["name"], "track");
     assert!(rig.rounds().await.is_empty());
+}
+
+/// What the policy decided in a person's place, as events say it: whether it let the call run, the tool, the rule.
+async fn rulings(rig: &Gated) -> Vec<(bool, String, String)> {
+    let events = rig.sayso.events_after(rig.sayso.person(), 0).await.unwrap();
+    let ruling = |event: sayso_core::event::Event| match event.event.body {
+        EventBody::Approval { approved, decided_by, tool: Some(tool), .. } => {
+            assert_eq!(event.event.principal, Some(sayso::Principal::agent("gateway:shipping")));
+            Some((approved, tool, decided_by.to_string()))
+        }
+        _ => None,
+    };
+    events.into_iter().filter_map(ruling).collect()
+}
+
+#[tokio::test]
+async fn what_the_policy_decides_in_a_persons_place_is_recorded_without_values() {
+    let policy = "[[rule]]\nid = \"never\"\ndeny = [\"*:burn\", \"*:resource:*\"]\n\
+                  [[rule]]\nid = \"reads\"\nallow = [\"*:track\"]\n";
+    let setup = Setup { tools: tools(), mode: Some(Mode::Autonomous), ..Setup::default() };
+    let mut rig = Gated::start(policy, setup).await;
+    rig.call_tool(1, "burn", json!({"pin": "s3cret"})).await;
+    rig.client.hear().await;
+    let uri = json!({"uri": "https://files.example/a?key=s3cret"});
+    rig.client.say(json!({"jsonrpc": "2.0", "id": 2, "method": "resources/read", "params": uri})).await;
+    assert!(rig.client.hear().await["error"].is_object());
+    rig.call_tool(3, "track", json!({})).await;
+    assert_eq!(rig.upstream.hear().await["params"]["name"], "track");
+    rig.call_tool(4, "book", json!({"pin": "s3cret"})).await;
+    assert_eq!(rig.upstream.hear().await["params"]["name"], "book");
+    let told = |approved, tool: &str, rule: &str| (approved, tool.to_owned(), format!("policy operator {rule}"));
+    let expected = [
+        told(false, "shipping:burn", "never"),
+        told(false, "shipping:resource", "never"),
+        told(true, "shipping:book", "default"),
+    ];
+    assert_eq!(rulings(&rig).await, expected, "what a rule allows is nobody's ruling");
+    let events = rig.sayso.events_after(rig.sayso.person(), 0).await.unwrap();
+    assert!(!format!("{events:?}").contains("s3cret"));
+}
+
+#[tokio::test]
+async fn what_cannot_be_recorded_does_not_run_without_a_person() {
+    let trouble = Some(Trouble::StoreIsAway);
+    let setup = Setup { tools: tools(), mode: Some(Mode::Autonomous), trouble, ..Setup::default() };
+    let mut rig = Gated::start("[[rule]]\nid = \"never\"\ndeny = [\"*:burn\"]\n", setup).await;
+    rig.call_tool(1, "book", json!({})).await;
+    assert!(text_of(&rig.client.hear().await).contains("Approval unavailable"));
+    rig.call_tool(2, "burn", json!({})).await;
+    assert!(text_of(&rig.client.hear().await).contains("operator never"), "a denial needs no record");
+    assert!(rulings(&rig).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_second_person_is_asked_in_every_mode() {
+    let policy = "[[rule]]\nid = \"pay\"\nask = [\"*:burn\"]\nrequire_second_person = true\n";
+    let setup = Setup { tools: tools(), mode: Some(Mode::Autonomous), ..Setup::default() };
+    let mut rig = Gated::start(policy, setup).await;
+    rig.call_tool(1, "burn", json!({})).await;
+    let round = rig.new_round(0).await;
+    assert_eq!(round.requests.get("call").unwrap().require_second_person, Some(true));
+    assert!(rulings(&rig).await.is_empty());
 }

@@ -30,8 +30,11 @@ pub enum EventBody {
         request_key: String,
         /// The verdict.
         approved: bool,
-        /// Who decided.
+        /// Who decided: a person, or the policy by this rule.
         decided_by: Principal,
+        /// Where the policy decided, so that there is no round: the tool, `server:name`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tool: Option<String>,
     },
     /// Data was submitted.
     Input {

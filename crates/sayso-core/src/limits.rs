@@ -38,6 +38,8 @@ pub const LEASE_RENEW_MS: u64 = 10_000;
 pub const WAIT_MS_MAX: u64 = 50_000;
 /// Rows of one page of a list.
 pub const PAGE_ROWS_MAX: usize = 200;
+/// Pages of events that one page of a grant's uses looks through: a fraction of a second on a slow disk.
+pub const GRANT_USES_PAGES_MAX: usize = 100;
 /// Commands that one commit takes at most: past this a lone command waits too long for its neighbours.
 pub const COMMIT_COMMANDS_MAX: usize = 256;
 /// Commands that may wait for the writer before callers are held back.
@@ -153,3 +155,5 @@ pub const POLICY_TEXT_BYTES_MAX: usize = 64 * 1024;
 pub const SHELL_SEGMENTS_MAX: usize = 64;
 /// The longest a rule lets a person take, in milliseconds: a year. Without a deadline there is no end.
 pub const DEADLINE_MS_MAX: i64 = 365 * 24 * 3600 * 1000;
+/// The longest that the inbox lets a grant be good for, in milliseconds: what is to hold longer has no end.
+pub const GRANT_MS_MAX: i64 = 365 * 24 * 3600 * 1000;

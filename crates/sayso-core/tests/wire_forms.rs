@@ -164,7 +164,7 @@ fn every_event_round_trips_and_its_hash_covers_all_of_it() {
         EventBody::ExecutionState { outcome: "lost".to_owned() },
         EventBody::RoundCreated,
         EventBody::ResponseRefused { code: "managed_input_conflict".to_owned() },
-        EventBody::Approval { request_key: "call_7".to_owned(), approved: true, decided_by: ada.clone() },
+        EventBody::Approval { request_key: "call_7".to_owned(), approved: true, decided_by: ada.clone(), tool: None },
         EventBody::Input { submitted_by: ada.clone() },
         EventBody::Answered,
         EventBody::Resolved,

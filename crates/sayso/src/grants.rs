@@ -28,12 +28,14 @@ pub struct NewGrant {
     pub good_for_ms: Option<i64>,
     /// How many calls it covers.
     pub uses_max: Option<u32>,
+    /// Its id, made by [`LocalPeople::new_grant_id`], where a repeat must be known for one; else it gets a new one.
+    pub id: Option<GrantId>,
 }
 
 impl NewGrant {
     /// A grant of this scope, for everybody and until it is taken back.
     pub fn of(scope: GrantScope) -> Self {
-        Self { scope, agent: None, round: None, good_for_ms: None, uses_max: None }
+        Self { scope, agent: None, round: None, good_for_ms: None, uses_max: None, id: None }
     }
 }
 
@@ -68,7 +70,7 @@ struct Approval {
 }
 
 impl LocalPeople {
-    fn check_person(&self) -> Result<(), Error> {
+    pub(crate) fn check_person(&self) -> Result<(), Error> {
         if self.caller.kind == PrincipalKind::Person {
             return Ok(());
         }
@@ -78,6 +80,16 @@ impl LocalPeople {
     /// Allows calls to come. Where the round it was drafted from needs a second person, whoever started its execution
     /// grants nothing for it.
     pub async fn grant(&self, new: NewGrant) -> Result<Grant, Error> {
+        let command = self.granting(new).await?;
+        self.one_grant(command).await
+    }
+
+    /// An id for a grant that is going to be given.
+    pub async fn new_grant_id(&self) -> Result<GrantId, Error> {
+        ids::new_id(self.sayso.store().now().await?, GrantId::from_parts)
+    }
+
+    pub(crate) async fn granting(&self, new: NewGrant) -> Result<Command, Error> {
         self.check_person()?;
         let not_by_starter_of = match new.round {
             Some(round) => {
@@ -89,7 +101,10 @@ impl LocalPeople {
         };
         let now = self.sayso.store().now().await?;
         let grant = Grant {
-            id: ids::new_id(now, GrantId::from_parts)?,
+            id: match new.id {
+                Some(id) => id,
+                None => ids::new_id(now, GrantId::from_parts)?,
+            },
             scope: new.scope,
             granted_by: self.caller.clone(),
             granted_at: now,
@@ -101,7 +116,7 @@ impl LocalPeople {
             round: new.round,
         };
         let (good_for_ms, channel) = (new.good_for_ms, self.channel);
-        self.one_grant(Command::AddGrant { grant: Box::new(grant), good_for_ms, channel, not_by_starter_of }).await
+        Ok(Command::AddGrant { grant: Box::new(grant), good_for_ms, channel, not_by_starter_of })
     }
 
     /// The approval for a session that a round asks about: the same tool as it is now, for its asker alone; pinned to the

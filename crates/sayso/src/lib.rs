@@ -35,6 +35,7 @@ pub mod doctor;
 pub mod engine;
 pub mod gate;
 mod granted;
+mod granting;
 mod grants;
 mod ids;
 pub mod kit;
@@ -63,6 +64,7 @@ pub use step::Step;
 pub use sweeper::Sweeper;
 pub use waiters::{EventFeed, Hub};
 
+pub use sayso_core::command::PolicyRuling;
 pub use sayso_core::error::{Error, ErrorCode, FieldError};
 pub use sayso_core::execution::{ExecutionKind, Outcome};
 pub use sayso_core::id::{ExecutionId, GrantId, RoundId, TokenId};

@@ -86,6 +86,8 @@ impl LocalDesk {
                     let result = self.sayso.store().result(id).await?;
                     found.is_some_and(|(row, _)| step.is_in_execution(&row, result.as_ref()))
                 }
+                // It was stored with the others, or none of them was.
+                Subject::Call => true,
             };
             if !is_stored {
                 return Ok(false);
@@ -363,6 +365,7 @@ impl Desk for LocalDesk {
             match step.subject() {
                 Subject::Round(round) => drop(self.own(round).await?),
                 Subject::Execution(execution) => drop(self.sayso.execution(&self.caller, execution).await?),
+                Subject::Call => {}
             }
         }
         let commands = steps.iter().map(|step| step.command(&self.caller)).collect();

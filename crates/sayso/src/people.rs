@@ -1,5 +1,7 @@
 //! The person's verbs. [`People::answer`] is the only door through which an answer enters, for every surface.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use sayso_core::command::{Command, Reply, Verdict};
 use sayso_core::error::Error;
@@ -15,6 +17,7 @@ use sayso_store::RoundFilter;
 
 use crate::local_desk::responses_of;
 use crate::open::Sayso;
+use crate::question::Question;
 
 /// The person's verbs, bound to an authenticated caller on one surface.
 #[async_trait]
@@ -42,21 +45,16 @@ pub struct LocalPeople {
     pub(crate) channel: Channel,
 }
 
-impl LocalPeople {
-    /// Refuses a payload for `error`. It is only reported where key, state and digest allow an answer at all, which the
-    /// transaction that leaves the event says.
-    async fn refuse(&self, round: RoundId, submission: Submission, error: Error) -> Error {
-        let code = error.code().as_str();
-        let refusal = Command::RecordRefusal { round, submission: Box::new(submission), code };
-        match self.sayso.store().commit(vec![refusal]).await {
-            // The refusal stands whether or not its event could be stored.
-            Ok(_) | Err(Error::Unavailable(_)) => error,
-            Err(earlier) => earlier,
-        }
-    }
+/// An answer that has been checked, on its way into the transaction that accepts it.
+pub(crate) struct Submitting {
+    pub(crate) question: Arc<Question>,
+    pub(crate) command: Command,
+}
 
-    /// Checks and submits an answer, of a caller who may give one.
-    pub(crate) async fn submit(&self, round: RoundId, answer: Answer, key: &str) -> Result<wire::Round, Error> {
+impl LocalPeople {
+    /// Checks an answer, of a caller who may give one, as far as that is possible before the transaction. A payload that
+    /// does not fit leaves its event.
+    pub(crate) async fn submitting(&self, round: RoundId, answer: &Answer, key: &str) -> Result<Submitting, Error> {
         if key.is_empty() || key.len() > limits::NAME_BYTES_MAX {
             let message = format!("must have 1 to {} bytes", limits::NAME_BYTES_MAX);
             return Err(Error::field("/idempotency_key", message));
@@ -66,12 +64,12 @@ impl LocalPeople {
         let checked = match check(&compiled.requests, &responses_from_wire(&answer.responses)) {
             Ok(checked) => checked,
             Err(error) => {
-                let submission = self.submission(&answer, None, key);
-                return Err(self.refuse(round, submission, error).await);
+                let submission = self.submission(answer, None, key);
+                return Err(self.refuse(round, Box::new(submission), error).await);
             }
         };
         let verdicts = verdicts(&compiled.requests, &checked.submitted);
-        let mut submission = self.submission(&answer, Some(&checked), key);
+        let mut submission = self.submission(answer, Some(&checked), key);
         submission.approves = verdicts.iter().any(|verdict| verdict.is_approval && verdict.accepted);
         submission.needs_second_person = needs_second_person(&compiled.requests, &verdicts);
         let command = Command::Submit {
@@ -81,6 +79,24 @@ impl LocalPeople {
             submitted: stored_form(&checked.submitted)?,
             effective: stored_form(&checked.effective)?,
         };
+        Ok(Submitting { question, command })
+    }
+
+    /// Refuses a payload for `error`. It is only reported where key, state and digest allow an answer at all, which the
+    /// transaction that leaves the event says.
+    pub(crate) async fn refuse(&self, round: RoundId, submission: Box<Submission>, error: Error) -> Error {
+        let code = error.code().as_str();
+        let refusal = Command::RecordRefusal { round, submission, code };
+        match self.sayso.store().commit(vec![refusal]).await {
+            // The refusal stands whether or not its event could be stored.
+            Ok(_) | Err(Error::Unavailable(_)) => error,
+            Err(earlier) => earlier,
+        }
+    }
+
+    /// Checks and submits an answer, of a caller who may give one.
+    pub(crate) async fn submit(&self, round: RoundId, answer: Answer, key: &str) -> Result<wire::Round, Error> {
+        let Submitting { question, command } = self.submitting(round, &answer, key).await?;
         match self.sayso.store().commit(vec![command]).await?.into_iter().next() {
             Some(Reply::Round(row)) => Ok(question.shown(&row)),
             _ => Err(Error::Corrupt("round")),

@@ -1,7 +1,7 @@
 //! What becomes known about deliveries, a step each: bounded, turned into a command, and recognised where it is stored
 //! already.
 
-use sayso_core::command::Command;
+use sayso_core::command::{Command, PolicyRuling};
 use sayso_core::error::Error;
 use sayso_core::execution::{Execution, Outcome};
 use sayso_core::id::{ExecutionId, RoundId};
@@ -26,12 +26,16 @@ pub enum Step {
     Collected(ExecutionId),
     /// The asker called the visit to the URL complete.
     UrlCompleted(RoundId),
+    /// The policy decided about a call of which nobody was asked.
+    Ruled(PolicyRuling),
 }
 
 /// What a step is about.
 pub(crate) enum Subject {
     Round(RoundId),
     Execution(ExecutionId),
+    /// A call of which nothing else is stored.
+    Call,
 }
 
 impl Step {
@@ -43,6 +47,7 @@ impl Step {
             | Self::Failed(round, ..)
             | Self::UrlCompleted(round) => Subject::Round(*round),
             Self::Finished(execution, ..) | Self::Collected(execution) => Subject::Execution(*execution),
+            Self::Ruled(_) => Subject::Call,
         }
     }
 
@@ -63,6 +68,15 @@ impl Step {
             }
         }
         match self {
+            Self::Ruled(PolicyRuling { tool, rule, .. }) => {
+                let name_max = limits::NAME_BYTES_MAX;
+                // A tool has two names and a colon, a rule its layer and its name.
+                let is_wrong = |text: &str| text.is_empty() || text.len() > 2 * name_max + 1;
+                match [("/tool", tool), ("/rule", rule)].into_iter().find(|(_, text)| is_wrong(text)) {
+                    Some((pointer, _)) => Err(Error::field(pointer, "has a server and a tool, or a layer and a rule")),
+                    None => Ok(()),
+                }
+            }
             Self::Finished(_, _, Some(result)) if result.as_str().len() > limits::RESULT_BYTES_MAX => {
                 Err(Error::Limit(format!("a result may have at most {} bytes", limits::RESULT_BYTES_MAX)))
             }
@@ -81,6 +95,7 @@ impl Step {
             Self::Finished(execution, outcome, result) => Command::Finish { execution, outcome, result },
             Self::Collected(execution) => Command::MarkCollected { execution },
             Self::UrlCompleted(round) => Command::CompleteUrl { round },
+            Self::Ruled(ruling) => Command::RecordRuling { by: caller.clone(), ruling },
         }
     }
 
@@ -93,7 +108,7 @@ impl Step {
             Self::Resolved(_, fence) => round.status == Status::Resolved && round.fence.as_ref() == Some(fence),
             Self::Failed(_, fence, failure) => round.failure.as_ref() == Some(failure) && round.fence == *fence,
             Self::UrlCompleted(_) => round.url_completed_at.is_some(),
-            Self::Finished(..) | Self::Collected(_) => false,
+            Self::Finished(..) | Self::Collected(_) | Self::Ruled(_) => false,
         }
     }
 
@@ -132,6 +147,12 @@ impl From<&Step> for wire::Step {
                 ..Self::empty(StepKind::Finished)
             },
             Step::Collected(execution) => Self { execution_id: Some(*execution), ..Self::empty(StepKind::Collected) },
+            Step::Ruled(PolicyRuling { tool, approved, rule }) => Self {
+                tool: Some(tool.clone()),
+                approved: Some(*approved),
+                rule: Some(rule.clone()),
+                ..Self::empty(StepKind::Ruled)
+            },
         }
     }
 }
@@ -157,6 +178,11 @@ impl TryFrom<wire::Step> for Step {
             }
             StepKind::UrlCompleted => Self::UrlCompleted(round()?),
             StepKind::Collected => Self::Collected(execution()?),
+            StepKind::Ruled => Self::Ruled(PolicyRuling {
+                tool: step.tool.clone().ok_or_else(|| required("/tool"))?,
+                approved: step.approved.ok_or_else(|| required("/approved"))?,
+                rule: step.rule.clone().ok_or_else(|| required("/rule"))?,
+            }),
             StepKind::Finished => {
                 let outcome = step.outcome.as_ref().ok_or_else(|| required("/outcome"))?;
                 Self::Finished(execution()?, outcome_of(outcome)?, step.result.clone())

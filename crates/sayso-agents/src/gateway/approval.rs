@@ -155,7 +155,7 @@ impl Session {
     }
 
     /// Nobody could be asked. An earlier question that this one was to replace ends with the call.
-    async fn not_asked(&mut self, number: u64, earlier: Option<(sayso::RoundId, Fence)>, text: &str) {
+    pub(super) async fn not_asked(&mut self, number: u64, earlier: Option<(sayso::RoundId, Fence)>, text: &str) {
         const SUSPEND_FAILED: &str = "suspend_failed";
         let failure = Failure::new(SUSPEND_FAILED, "the next question could not be stored; the call was not run");
         let step = |(round, fence)| {

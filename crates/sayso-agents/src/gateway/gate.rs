@@ -5,7 +5,7 @@ use sayso::policy::{
     Annotations, Basis, Context, DEFAULT_RULE, Decision, Effects, PROMPT_PREFIX, RESOURCE_PREFIX, ToolName, Verdict,
 };
 use sayso::wire::GrantUse;
-use sayso::{Digest, ExecutionId, Failure, Json, Outcome, Step, words};
+use sayso::{Digest, Error, ExecutionId, Failure, Json, Outcome, PolicyRuling, Step, words};
 use sayso_core::round::OperationKind;
 use serde_json::json;
 
@@ -119,11 +119,18 @@ impl Session {
         };
         let judged = self.judge_with_grants(&subject).await;
         match judged.verdict.decision {
+            Decision::Allow if !self.is_recorded(&subject, &judged.verdict).await => {
+                self.not_asked(number, None, words::APPROVAL_UNAVAILABLE).await;
+            }
             Decision::Allow => {
                 self.review(&subject);
                 self.dispatch(number, None).await;
             }
-            Decision::Deny => self.deny(number, &judged.verdict).await,
+            Decision::Deny => {
+                // The denial stands whether or not its event could be stored.
+                drop(self.record(&subject, &judged.verdict).await);
+                self.deny(number, &judged.verdict).await;
+            }
             Decision::Ask => {
                 // The first definition is taken as it is; every other one is reviewed when its call is approved.
                 if subject.changed_definition.is_none() {
@@ -211,13 +218,33 @@ impl Session {
     }
 
     /// Whether a call may run that the gateway makes again by itself. Nobody is asked for that.
-    pub(super) fn is_allowed_again(&self, kind: OperationKind, name: &str, message: &Message) -> bool {
+    pub(super) async fn is_allowed_again(&self, kind: OperationKind, name: &str, message: &Message) -> bool {
         let is_known = kind != OperationKind::Tool || self.lists.state == Reading::Read;
         let subject = arguments_of(message).and_then(|arguments| self.subject_of(kind, name, arguments));
         match subject {
-            Ok(subject) if is_known => self.judge(&subject).verdict.decision == Decision::Allow,
+            Ok(subject) if is_known => {
+                let verdict = self.judge(&subject).verdict;
+                verdict.decision == Decision::Allow && self.is_recorded(&subject, &verdict).await
+            }
             _ => false,
         }
+    }
+
+    /// Whether an allowed call is on record as far as it must be: what the mode lets run is recorded before it runs.
+    async fn is_recorded(&self, subject: &Subject, verdict: &Verdict) -> bool {
+        verdict.basis != Basis::Mode || self.record(subject, verdict).await.is_ok()
+    }
+
+    /// Leaves the event of what the policy decided in a person's place.
+    async fn record(&self, subject: &Subject, verdict: &Verdict) -> Result<(), Error> {
+        // An address may hold a secret; events hold none.
+        let tool = match subject.kind {
+            OperationKind::Resource => format!("{}:resource", subject.tool.server()),
+            OperationKind::Tool | OperationKind::Prompt => subject.tool.to_string(),
+        };
+        let approved = verdict.decision == Decision::Allow;
+        let ruling = PolicyRuling { tool, approved, rule: verdict.decided_by() };
+        self.desk.settle(vec![Step::Ruled(ruling)]).await
     }
 
     /// The definition under which this call was judged is the one that the session knows from now on.

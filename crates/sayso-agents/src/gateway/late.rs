@@ -205,7 +205,7 @@ impl Session {
             return;
         }
         let arguments = late.message.param("arguments").and_then(|text| sayso::Json::parse(text).ok());
-        if self.options.gate.is_some() && !self.is_allowed_again(late.kind, &late.name, &late.message) {
+        if self.options.gate.is_some() && !self.is_allowed_again(late.kind, &late.name, &late.message).await {
             return;
         }
         // Without a record there is nowhere to keep the result; the agent's own next call will use the answer.

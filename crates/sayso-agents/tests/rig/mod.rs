@@ -3,6 +3,9 @@
 // Each test file uses its own part of this.
 #![allow(dead_code, missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
+pub mod approving;
+mod peer;
+
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -11,82 +14,17 @@ use sayso::{
     Answer, Channel, Claimed, Desk, Error, ExecutionId, ExecutionKind, Fence, Handed, Json, LocalDesk, Opened, Options,
     People, Principal, Response, RoundFilter, RoundId, Sayso, Status, Step, wire,
 };
-use sayso_agents::gateway::{self, Gate, GatewayOptions, GatewayReport, Hold, Launch, Launched, Replay};
+use sayso_agents::gateway::{self, Gate, GatewayOptions, GatewayReport, Hold, Replay};
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
+
+use peer::Pipes;
+pub use peer::{Peer, nobody};
 
 const PIPE_BYTES: usize = 1 << 20;
 /// Far beyond anything that is waited for; a test that reaches it has hung.
 const HANG: Duration = Duration::from_secs(30);
-
-/// One end of a line-framed pipe.
-pub struct Peer {
-    input: BufReader<DuplexStream>,
-    output: DuplexStream,
-}
-
-impl Peer {
-    fn new(input: DuplexStream, output: DuplexStream) -> Self {
-        Self { input: BufReader::new(input), output }
-    }
-
-    pub async fn say_raw(&mut self, line: &str) {
-        self.output.write_all(line.as_bytes()).await.unwrap();
-        self.output.write_all(b"\n").await.unwrap();
-    }
-
-    /// As [`Peer::say_raw`], to a peer that may close its side before it has heard all.
-    pub async fn try_say(&mut self, line: &str) {
-        let _ = self.output.write_all(line.as_bytes()).await;
-        let _ = self.output.write_all(b"\n").await;
-    }
-
-    pub async fn say(&mut self, message: Value) {
-        self.say_raw(&message.to_string()).await;
-    }
-
-    /// The next line, or `None` where the other side has closed.
-    pub async fn hear_line(&mut self) -> Option<String> {
-        let mut line = String::new();
-        let read = tokio::time::timeout(HANG, self.input.read_line(&mut line)).await;
-        let read = read.expect("nothing was said for too long").unwrap();
-        (read > 0).then(|| line.trim_end_matches('\n').to_owned())
-    }
-
-    pub async fn hear(&mut self) -> Value {
-        serde_json::from_str(&self.hear_line().await.expect("the other side has closed")).unwrap()
-    }
-
-    /// The next message that is not a notification of this method.
-    pub async fn hear_but(&mut self, method: &str) -> Value {
-        loop {
-            let message = self.hear().await;
-            if message["method"] != method {
-                return message;
-            }
-        }
-    }
-}
-
-#[derive(Debug)]
-struct Pipes(Mutex<mpsc::Sender<Peer>>);
-
-impl Launch for Pipes {
-    fn launch(&self) -> Result<Launched, String> {
-        let (ours_in, theirs_out) = tokio::io::duplex(PIPE_BYTES);
-        let (theirs_in, ours_out) = tokio::io::duplex(PIPE_BYTES);
-        let peer = Peer::new(theirs_in, theirs_out);
-        self.0.lock().unwrap().try_send(peer).map_err(|_| "nobody takes the upstream".to_owned())?;
-        Ok(Launched { input: Box::new(ours_out), output: Box::new(ours_in), process: None })
-    }
-}
-
-/// In the place of a peer that has gone.
-pub fn nobody() -> Peer {
-    Peer::new(tokio::io::duplex(1).0, tokio::io::duplex(1).0)
-}
 
 pub struct Rig {
     pub sayso: Sayso,
@@ -179,6 +117,9 @@ impl Desk for Troubled {
         self.desk.withdraw(round, fence, successor).await
     }
     async fn settle(&self, steps: Vec<Step>) -> Result<(), Error> {
+        if steps.iter().any(|step| matches!(step, Step::Ruled(_))) {
+            self.check()?;
+        }
         self.desk.settle(steps).await
     }
     async fn collect(&self, round: RoundId, key: &str, wait: Duration) -> Result<wire::Collected, Error> {

@@ -46,7 +46,7 @@ enum GrantsCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Let calls through where rules ask: a tool in a session, a rule, or one call
+    /// Let calls through where rules ask: in a session, by a rule, or one call
     #[command(after_help = exit::help(EXAMPLES))]
     Add(AddArgs),
     /// Take a grant back, from now on and for good

@@ -57,7 +57,8 @@ async fn follow(session: &Session, args: &WatchArgs) -> Result<(), CommandError>
     output::note("Watching. Ctrl-C ends it.");
     loop {
         let event = events.next().await?;
-        if event.round_id.is_none() {
+        // What the policy decides in a person's place has no round.
+        if event.round_id.is_none() && !matches!(event.body, EventBody::Approval { .. }) {
             continue;
         }
         if args.json {
@@ -106,9 +107,8 @@ impl<'a> Events<'a> {
 }
 
 async fn line(session: &Session, event: &StoredEvent) -> Result<Option<String>, CommandError> {
-    let Some(id) = event.round_id else { return Ok(None) };
-    let round = match event.body {
-        EventBody::RoundCreated | EventBody::Failed { .. } => Some(session.people().show(id).await?),
+    let round = match (&event.body, event.round_id) {
+        (EventBody::RoundCreated | EventBody::Failed { .. }, Some(id)) => Some(session.people().show(id).await?),
         _ => None,
     };
     Ok(render::event(event, round.as_ref()))

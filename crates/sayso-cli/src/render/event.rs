@@ -7,6 +7,11 @@ use super::round::{asker, headline, kind};
 /// An event of a round as one line; none for those that another line says already. `round` is the round, where the
 /// event alone does not say enough.
 pub fn event(event: &StoredEvent, round: Option<&wire::Round>) -> Option<String> {
+    if let (EventBody::Approval { approved, decided_by, tool: Some(tool), .. }, None) = (&event.body, event.round_id) {
+        let (what, tool, rule) =
+            (if *approved { "allowed " } else { "denied  " }, visible(tool), visible(&decided_by.name));
+        return Some(format!("{}  {what}  {tool} for {} by the policy: {rule}", event.at, who(event)));
+    }
     let id = event.round_id?;
     let what = match &event.body {
         EventBody::RoundCreated => {
@@ -34,8 +39,12 @@ pub fn event(event: &StoredEvent, round: Option<&wire::Round>) -> Option<String>
     Some(format!("{}  {id}  {what}", event.at))
 }
 
-fn by(event: &StoredEvent) -> String {
+fn who(event: &StoredEvent) -> String {
     let who = event.principal.as_ref().map_or_else(|| "somebody".to_owned(), ToString::to_string);
+    visible(&who).into_owned()
+}
+
+fn by(event: &StoredEvent) -> String {
     let through = event.channel.map_or("", |channel| channel.as_str());
-    format!("{} through {through}", visible(&who))
+    format!("{} through {through}", who(event))
 }

@@ -71,8 +71,11 @@ fn an_explanation_reads_as_its_page_shows_it() {
     for words in ["because   operator pay", "a second person", "14400 s"] {
         assert!(strict.stdout.contains(words), "{}", strict.stdout);
     }
-    let mode = policy(&["explain", "--policy", &path, "--tool", "bank:pay", "--mode", "autonomous"]).expect_code(0);
-    assert!(mode.stdout.contains("the mode autonomous, where operator pay would ask"), "{}", mode.stdout);
+    let autonomous =
+        |tool| policy(&["explain", "--policy", &path, "--tool", tool, "--mode", "autonomous", "--args", "{}"]);
+    let mode = autonomous("shop:buy").expect_code(0);
+    assert!(mode.stdout.contains("the mode autonomous, where operator default would ask"), "{}", mode.stdout);
+    autonomous("bank:pay").expect_code(12);
     let hidden = policy(&["explain", "--tool", "a:b\u{202e}c"]).expect_code(12);
     assert!(hidden.stdout.contains("a:b⟦U+202E⟧c"), "{}", hidden.stdout);
 }

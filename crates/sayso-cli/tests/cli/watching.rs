@@ -5,6 +5,7 @@ use std::process::Stdio;
 
 use rustix::process::{Pid, Signal, kill_process};
 use sayso::wire::{NewTokenKind, StoredEvent};
+use sayso::{Desk as _, PolicyRuling, Principal, Step};
 use serde_json::Value;
 
 use crate::folder::Folder;
@@ -51,6 +52,19 @@ fn json_events_are_the_wires_one_to_a_line_from_any_place_on() {
     assert_eq!(event.body.name(), "failed");
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn what_the_policy_denies_is_a_line_too() {
+    let folder = Folder::new();
+    let mut terminal = Terminal::open(&folder, &["watch"]);
+    terminal.expect("Watching.");
+    let ruling = PolicyRuling { tool: "bank:close".to_owned(), approved: false, rule: "operator never".to_owned() };
+    let desk = folder.sayso.desk(Principal::agent("booking"));
+    folder.runtime.block_on(desk.settle(vec![Step::Ruled(ruling)])).unwrap();
+    terminal.expect("denied    bank:close for agent booking by the policy: operator never");
+    kill_process(Pid::from_child(terminal.child()), Signal::INT).unwrap();
+    terminal.end().expect_code(0);
 }
 
 #[test]

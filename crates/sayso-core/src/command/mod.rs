@@ -7,6 +7,7 @@ mod effect;
 mod executions;
 mod grants;
 mod rounds;
+mod rulings;
 
 pub use apply::apply;
 pub use effect::{Applied, DeliveryContent, Operation, Reply, View, Write};
@@ -331,6 +332,13 @@ pub enum Command {
         /// By which surface.
         channel: Channel,
     },
+    /// Leaves the event of what the policy decided in a person's place.
+    RecordRuling {
+        /// Whose call it is.
+        by: Principal,
+        /// What it decided.
+        ruling: PolicyRuling,
+    },
     /// Stores a credential's hash.
     AddToken {
         /// The credential; its `created_at` is set by the store's clock.
@@ -356,6 +364,17 @@ pub enum Command {
         /// The hash of the session's secret.
         session_hash: [u8; 32],
     },
+}
+
+/// What the policy decided about a call of which nobody was asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PolicyRuling {
+    /// The tool, `server:name`. Of a resource without its address, which may hold a secret.
+    pub tool: String,
+    /// Whether the mode let it run, or the rules denied it.
+    pub approved: bool,
+    /// The rule that denied, or that would have asked.
+    pub rule: String,
 }
 
 /// What one request of a round was answered with, for the audit trail.

@@ -235,6 +235,7 @@ pub(super) fn submit<V: View>(
             request_key: verdict.request_key.clone(),
             approved: verdict.accepted,
             decided_by: submission.principal.clone(),
+            tool: None,
         };
         work.round_event(&next, by, body);
     }

@@ -171,13 +171,16 @@ fn combined(opinions: &[Opinion<'_>], mode: Mode) -> Verdict {
         })
     };
     let is_unsure = decision == Decision::Ask && opinions.iter().any(|opinion| opinion.is_unsure);
-    let is_allowed_by_mode = mode == Mode::Autonomous && decision == Decision::Ask && !is_unsure;
+    let require_second_person = texts().any(|text| text.require_second_person);
+    // Somebody wrote that two people are needed: no mode makes that none.
+    let needs_person = is_unsure || require_second_person;
+    let is_allowed_by_mode = mode == Mode::Autonomous && decision == Decision::Ask && !needs_person;
     Verdict {
         decision: if is_allowed_by_mode { Decision::Allow } else { decision },
         basis: if is_allowed_by_mode { Basis::Mode } else { Basis::Rules },
         is_unsure,
         rules: deciding.iter().map(|opinion| reference(opinion, mode)).collect(),
-        require_second_person: texts().any(|text| text.require_second_person),
+        require_second_person,
         deadline_ms: texts().filter_map(|text| text.deadline_ms).min(),
         reason: texts().find_map(|text| text.reason.clone()),
     }

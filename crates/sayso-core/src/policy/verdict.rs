@@ -79,6 +79,15 @@ impl Verdict {
         }
     }
 
+    /// The rule that stands for this verdict in the audit trail, by its layer and name; `error` where the call could not
+    /// be judged.
+    pub fn decided_by(&self) -> String {
+        match self.rules.first() {
+            Some(rule) => format!("{} {}", rule.layer.as_str(), rule.id),
+            None => "error".to_owned(),
+        }
+    }
+
     /// Compares this verdict, made when an approved call is about to run, with the rules that had asked. An edit
     /// elsewhere in the policy changes nothing.
     pub fn recheck(&self, asked_by: &[RuleRef]) -> Recheck {

@@ -26,6 +26,8 @@ pub enum StepKind {
     Collected,
     /// The asker called the visit to the URL complete: `round_id`.
     UrlCompleted,
+    /// The policy decided about a call of which nobody was asked: `tool`, `approved`, `rule`.
+    Ruled,
 }
 
 /// One step, flat: `step` says which members it has. A member that its kind does not have is refused.
@@ -55,6 +57,15 @@ pub struct Step {
     /// What the operation answered, as it came.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "result")]
     pub result: Option<Json>,
+    /// The tool of a call, `server:name`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// Whether the mode let the call run, or the rules denied it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approved: Option<bool>,
+    /// The rule that denied, or that would have asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
 }
 
 impl Step {
@@ -69,6 +80,9 @@ impl Step {
             failure: None,
             outcome: None,
             result: None,
+            tool: None,
+            approved: None,
+            rule: None,
         }
     }
 
@@ -80,6 +94,7 @@ impl Step {
             StepKind::Finished => &["execution_id", "outcome", "result"],
             StepKind::Collected => &["execution_id"],
             StepKind::UrlCompleted => &["round_id"],
+            StepKind::Ruled => &["tool", "approved", "rule"],
         };
         [
             ("round_id", self.round_id.is_some()),
@@ -89,6 +104,9 @@ impl Step {
             ("failure", self.failure.is_some()),
             ("outcome", self.outcome.is_some()),
             ("result", self.result.is_some()),
+            ("tool", self.tool.is_some()),
+            ("approved", self.approved.is_some()),
+            ("rule", self.rule.is_some()),
         ]
         .into_iter()
         .find_map(|(name, is_present)| (is_present && !allowed.contains(&name)).then_some(name))

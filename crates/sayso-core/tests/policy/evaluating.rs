@@ -122,6 +122,20 @@ fn modes_decide_what_no_rule_does() {
 }
 
 #[test]
+fn where_a_second_person_is_required_no_mode_stands_in_for_them() {
+    let pay = RuleText { require_second_person: true, ..rule("pay", Ask, "bank:*") };
+    let any = rule("any", Ask, "*:*");
+    let both = policy(vec![(Operator, vec![any]), (Project, vec![pay.clone()])]);
+    for policy in [policy(vec![(Operator, vec![pay])]), both] {
+        let autonomous = Context { mode: Some(Mode::Autonomous), ..Context::default() };
+        let verdict = policy.evaluate(&tool("bank:pay"), &json("{}"), &autonomous);
+        assert_eq!((verdict.decision, &verdict.basis), (Ask, &Basis::Rules));
+        assert!(verdict.require_second_person);
+        assert_eq!(policy.evaluate(&tool("shop:buy"), &json("{}"), &autonomous).decision, Allow);
+    }
+}
+
+#[test]
 fn an_error_denies_and_says_so() {
     let policy = policy(vec![(Operator, vec![rule("no", Deny, "a:no"), rule("yes", Allow, "*:*")])]);
     for arguments in ["[]", "null", "5"] {

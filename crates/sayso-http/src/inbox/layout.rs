@@ -12,6 +12,7 @@ use super::{assets, words};
 pub(super) enum Place {
     Waiting,
     History,
+    Grants,
     Elsewhere,
 }
 
@@ -68,6 +69,7 @@ impl Page<'_> {
                             ul {
                                 li { a href="/" aria-current=[current(Place::Waiting)] { "Waiting" } }
                                 li { a href="/history" aria-current=[current(Place::History)] { "History" } }
+                                li { a href="/grants" aria-current=[current(Place::Grants)] { "Grants" } }
                             }
                         }
                         form.account method="post" action="/logout" {

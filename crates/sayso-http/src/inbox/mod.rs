@@ -1,13 +1,16 @@
 //! The inbox: the pages where a person answers. They work without a script; the one script adds live updates.
 
+mod allowing;
 mod assets;
 mod batch;
 mod card;
 mod changes;
 mod controls;
+mod covers;
 mod edits;
 mod entered;
 mod execution;
+mod grants;
 mod hints;
 mod history;
 mod layout;
@@ -41,6 +44,7 @@ pub(crate) fn routes() -> Routes {
         .merge(list::routes())
         .merge(batch::routes())
         .merge(history::routes())
+        .merge(grants::routes())
         .merge(round::routes())
         .merge(execution::routes())
 }

@@ -7,6 +7,7 @@ use sayso::wire::{Answered, Keyed, ResponseRecord, Round};
 use sayso::{Json, People, Response as Given, UnixMs};
 use sayso_core::error::Error;
 use sayso_core::json::pretty;
+use sayso_core::policy::Grant;
 use sayso_core::request::{Approval, Request, Requests};
 use sayso_core::response::{Action, Content};
 use sayso_core::schema::{ChoiceOption, Field, FieldKind, TextFormat};
@@ -17,7 +18,7 @@ use super::typed::{
     OTHER, Part, Typed, answer_id, arguments_id, child_id, field_id, join_date_time, offset_id, other_id, part_id,
     reason_id, top_id,
 };
-use super::{changes, edits, list, question, words};
+use super::{changes, covers, edits, list, question, words};
 use crate::app::App;
 use crate::auth::Session;
 
@@ -31,6 +32,7 @@ pub(super) async fn respond(
     round: &Round,
     requests: &Requests,
     typed: Option<&Typed>,
+    granted: Option<&Grant>,
 ) -> Result<Response, Error> {
     let now = app.sayso.now().await?;
     let answer = session.people(app).responses(round.round_id).await?;
@@ -43,6 +45,9 @@ pub(super) async fn respond(
         (outcome(round, requests, next.as_ref(), typed.is_some(), now))
         @if let Some(next) = &next { (replaced(round, next)) }
         @if let Some(typed) = typed { (too_late(requests, typed)) }
+        @if let Some(grant) = granted {
+            p.patience { "More calls like it run from now on without a question: " a href=(format!("/grants/{}", grant.id)) { (covers::title(&grant.scope)) } "." }
+        }
         p.actions {
             @if let Some(next) = waiting.first() {
                 a.button.primary href=(format!("/rounds/{}", next.round_id)) { "Next question" }

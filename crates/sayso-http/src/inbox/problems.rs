@@ -170,6 +170,16 @@ impl Problems {
         Self(problems)
     }
 
+    /// What is wrong with controls that take the focus themselves, each in a sentence that names its own.
+    pub(super) fn at(wrong: Vec<(&str, String)>) -> Self {
+        let problem = |(control, sentence): (&str, String)| Problem {
+            control: control.to_owned(),
+            focus: control.to_owned(),
+            sentence,
+        };
+        Self(wrong.into_iter().map(problem).collect())
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

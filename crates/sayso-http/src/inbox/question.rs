@@ -11,7 +11,7 @@ use sayso_core::request::{Approval, ConsentUrl, Request, Requests};
 use super::controls::{self, Drawn, textarea};
 use super::layout::{Page, Place};
 use super::typed::{CHECK, DIGEST, KEY, Part, action_id, answer_id, part_id, reason_id};
-use super::{card, edits, words};
+use super::{allowing, card, edits, words};
 use crate::app::App;
 
 /// What is said above the form when it is drawn again for another reason than its contents.
@@ -167,6 +167,7 @@ impl Question<'_> {
         let send = if self.is_edited(index, request) { "Approve with the changes" } else { send };
         html! {
             div.actions { button.primary type="submit" id=(format!("{id}-0")) name=(id) value="accept" { (send) } }
+            @if let Request::Approval(approval) = request { (allowing::offer(approval)) }
             section.otherwise aria-labelledby="otherwise" {
                 h2 id="otherwise" { (otherwise) }
                 (self.reason(index, request))

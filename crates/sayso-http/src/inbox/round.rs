@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use axum::extract::{Path, Request, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
+use sayso::policy::Grant;
 use sayso::wire::{Keyed, Response as Given, Round, responses_from_wire};
-use sayso::{Answer, Digest, FieldError, People, RoundId, Status};
+use sayso::{Answer, Digest, FieldError, GrantId, People, RoundId, Status};
 use sayso_core::error::Error;
 use sayso_core::json::pointer_to;
 use sayso_core::request::{Approval, Request as Asked, Requests};
@@ -21,7 +22,7 @@ use super::typed::{
     CHECK, DIGEST, KEY, LESS, MORE, Part, Typed, action_id, arguments_id, child_id, edits_id, is_in_part, part_id,
     reason_id, reviewed_id,
 };
-use super::{Failed, changes, edits, login, opened, outcome, reading, sentence, suggested, words};
+use super::{Failed, allowing, changes, edits, login, opened, outcome, reading, sentence, suggested, words};
 use crate::app::{App, Shared};
 use crate::auth::Session;
 use crate::body;
@@ -42,11 +43,17 @@ pub(super) fn new_key() -> Result<String, Error> {
     Ok(format!("inbox-{:032x}", u128::from_be_bytes(bytes)))
 }
 
-async fn show(State(app): State<Shared>, session: Session, Path(id): Path<String>) -> Result<Response, Failed> {
+async fn show(
+    State(app): State<Shared>,
+    session: Session,
+    Path(id): Path<String>,
+    uri: Uri,
+) -> Result<Response, Failed> {
     let round = app.sayso.round(&session.person, round_id(&id)?).await?;
     let requests = opened(&round)?;
     if round.status != Status::Pending {
-        return Ok(outcome::respond(&app, &session, &round, &requests, None).await?);
+        let granted = granted_with(&app, &session, &round, &uri).await?;
+        return Ok(outcome::respond(&app, &session, &round, &requests, None, granted.as_ref()).await?);
     }
     let earlier = match round.suggestion_of {
         Some(earlier) => session.people(&app).responses(earlier).await?,
@@ -57,6 +64,18 @@ async fn show(State(app): State<Shared>, session: Session, Path(id): Path<String
     let is_suggested = suggested.is_some();
     let question = Question { round: &round, requests: &requests, drawn, notice: None, is_suggested, key: new_key()? };
     Ok(question.respond(&app, &session.person, StatusCode::OK).await?)
+}
+
+/// The grant that this person has just given with their answer, as the address names it.
+async fn granted_with(app: &Shared, session: &Session, round: &Round, uri: &Uri) -> Result<Option<Grant>, Error> {
+    let mut pairs = form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes());
+    let named = pairs.find(|(name, _)| name == "granted").and_then(|(_, id)| GrantId::parse(&id).ok());
+    let Some(id) = named else { return Ok(None) };
+    match session.people(app).show_grant(id).await {
+        Ok(grant) => Ok(Some(grant).filter(|grant| grant.round == Some(round.round_id))),
+        Err(Error::NotFound(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 async fn answer(
@@ -82,12 +101,12 @@ async fn answer(
 }
 
 /// What an answer is sent from, for drawing its page again.
-struct AnswerPage<'a> {
-    app: &'a Arc<App>,
-    session: &'a Session,
-    round: Round,
-    requests: Requests,
-    typed: &'a Typed,
+pub(super) struct AnswerPage<'a> {
+    pub(super) app: &'a Arc<App>,
+    pub(super) session: &'a Session,
+    pub(super) round: Round,
+    pub(super) requests: Requests,
+    pub(super) typed: &'a Typed,
 }
 
 /// What is said where the form is drawn again before anything is sent.
@@ -101,6 +120,9 @@ fn to_changes(index: usize) -> Markup {
 
 impl AnswerPage<'_> {
     async fn take(&self) -> Result<Response, Error> {
+        if let Some(wanted) = self.typed.one(allowing::ALLOW) {
+            return allowing::take(self, wanted).await;
+        }
         if let Some(redrawn) = self.redrawn().await? {
             return Ok(redrawn);
         }
@@ -197,7 +219,7 @@ impl AnswerPage<'_> {
         self.again(&problems, None, StatusCode::UNPROCESSABLE_ENTITY).await
     }
 
-    async fn refused(&self, error: &Error) -> Result<Response, Error> {
+    pub(super) async fn refused(&self, error: &Error) -> Result<Response, Error> {
         let notice = |title| Some(Notice { title, text: sentence(&error.to_string()), more: None });
         let none = Problems::default();
         match error {
@@ -235,7 +257,12 @@ impl AnswerPage<'_> {
     }
 
     /// The form again, with everything that was typed, and the key it had: nothing was accepted under it.
-    async fn again(&self, problems: &Problems, notice: Option<Notice>, status: StatusCode) -> Result<Response, Error> {
+    pub(super) async fn again(
+        &self,
+        problems: &Problems,
+        notice: Option<Notice>,
+        status: StatusCode,
+    ) -> Result<Response, Error> {
         self.draw(Drawn { typed: Some(self.typed), problems, focus: None }, notice, status).await
     }
 
@@ -249,9 +276,9 @@ impl AnswerPage<'_> {
 
     /// The round no longer waits. Where another question took its place, that one is asked, with what changed; else the
     /// page says how it ended, and keeps what was typed.
-    async fn ended(&self, round: &Round) -> Result<Response, Error> {
+    pub(super) async fn ended(&self, round: &Round) -> Result<Response, Error> {
         let Some(next) = changes::successor(&self.app.sayso, &self.session.person, round).await? else {
-            return outcome::respond(self.app, self.session, round, &self.requests, Some(self.typed)).await;
+            return outcome::respond(self.app, self.session, round, &self.requests, Some(self.typed), None).await;
         };
         let requests = opened(&next)?;
         let is_carried = |name: &str| self.is_carried(&next, name);

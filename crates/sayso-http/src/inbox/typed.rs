@@ -126,6 +126,11 @@ impl Typed {
         self.0.iter().find(|(known, _)| known == name).map(|(_, text)| text.as_str())
     }
 
+    /// Whether a control was posted at all.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.one(name).is_some()
+    }
+
     /// What the controls of one name hold.
     pub(super) fn all<'t>(&'t self, name: &'t str) -> impl Iterator<Item = &'t str> {
         self.0.iter().filter(move |(known, _)| known == name).map(|(_, text)| text.as_str())

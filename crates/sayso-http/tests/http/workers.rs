@@ -80,8 +80,9 @@ async fn one_worker_holds_several_rounds_under_one_lease_and_leaves() {
             "failure": {"code": "withdrawn", "message": "taken back"}},
         {"step": "finished", "execution_id": begun.json()["execution_id"], "outcome": {"status": "completed"},
             "result": {"n": 1.50}},
-        {"step": "collected", "execution_id": begun.json()["execution_id"]}]});
-    assert_eq!(by_agent(&served, "/v1/settle", steps).await.ok(), json!({"steps": 3}));
+        {"step": "collected", "execution_id": begun.json()["execution_id"]},
+        {"step": "ruled", "tool": "x:burn", "approved": false, "rule": "operator never"}]});
+    assert_eq!(by_agent(&served, "/v1/settle", steps).await.ok(), json!({"steps": 4}));
     let result = format!("/v1/executions/{}/result", begun.json()["execution_id"].as_str().unwrap());
     assert!(get(&result).bearer(&served.agent).send(&served).await.text.contains(r#""result":{"n":1.5"#));
     let release = renew.replace("/renew", "/release");

@@ -1,6 +1,6 @@
 //! The audit trail.
 
-use sayso_core::command::Command;
+use sayso_core::command::{Command, PolicyRuling, Reply};
 use sayso_core::event::EventBody;
 use sayso_core::principal::Channel;
 use sayso_core::round::{Delivery, Failure};
@@ -54,6 +54,22 @@ pub(super) async fn an_event_names_who_did_it_and_never_what_was_typed<S: Subjec
             _ => {}
         }
     }
+}
+
+pub(super) async fn what_a_policy_decides_alone_is_an_event_of_its_own<S: Subject>(bench: &Bench<S>) {
+    let rule = "operator never".to_owned();
+    let ruling = PolicyRuling { tool: "bank:close".to_owned(), approved: false, rule };
+    let command = Command::RecordRuling { by: agent(), ruling };
+    assert!(matches!(bench.run(command).await, Ok(Reply::Done)));
+    bench.check_chain().await;
+    let events = bench.events().await;
+    let [stored] = events.as_slice() else { panic!("{events:?}") };
+    let event = &stored.event;
+    assert_eq!((event.round_id, event.execution_id, event.principal.clone()), (None, None, Some(agent())));
+    assert_eq!((event.at, event.channel), (bench.now().await, Some(Channel::Service)));
+    let written = serde_json::to_string(&event.body).expect("is written");
+    let expected = r#"{"event":"approval","request_key":"call","approved":false,"decided_by":"policy operator never","tool":"bank:close"}"#;
+    assert_eq!(written, expected);
 }
 
 pub(super) async fn the_opaque_state_is_handed_over_byte_for_byte_and_erased_at_the_end<S: Subject>(bench: &Bench<S>) {

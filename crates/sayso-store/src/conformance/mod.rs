@@ -128,6 +128,7 @@ macro_rules! conformance {
         chain {
             events_are_numbered_without_gaps_and_linked_by_hash
             an_event_names_who_did_it_and_never_what_was_typed
+            what_a_policy_decides_alone_is_an_event_of_its_own
             the_opaque_state_is_handed_over_byte_for_byte_and_erased_at_the_end
         }
         reading {

@@ -146,7 +146,10 @@ impl Keys {
             Command::UseGrant { grant, .. } | Command::RevokeGrant { grant, .. } => drop(self.grants.insert(*grant)),
             Command::RevokeToken { token, .. } => drop(self.tokens.insert(*token)),
             Command::UseLogin { login_hash, .. } => drop(self.token_hashes.insert(*login_hash)),
-            Command::RenewOwner { .. } | Command::ReleaseOwner { .. } | Command::AddToken { .. } => {}
+            Command::RenewOwner { .. }
+            | Command::ReleaseOwner { .. }
+            | Command::RecordRuling { .. }
+            | Command::AddToken { .. } => {}
         }
     }
 

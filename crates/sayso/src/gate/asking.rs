@@ -33,6 +33,8 @@ impl Gate {
         for _ in 0..TRIES_MAX {
             let (policy, verdict) = self.evaluate(call, &call.arguments);
             if verdict.decision == Decision::Deny {
+                // The denial stands whether or not its event could be stored.
+                drop(self.record(call, &verdict, false).await);
                 return Ok((Ruling::Deny(Denied::by_policy(verdict)), None));
             }
             let found = self.unfinished(&call.operation(), &passed_over).await?;

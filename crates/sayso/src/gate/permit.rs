@@ -1,5 +1,6 @@
 //! What lets a call run without a new question: the rules, the program's own word, or a grant whose use is recorded.
 
+use sayso_core::command::{Command, PolicyRuling};
 use sayso_core::error::Error;
 use sayso_core::id::GrantId;
 use sayso_core::policy::{Basis, DEFAULT_RULE, DEFINITION, Decision, Policy, Verdict};
@@ -8,6 +9,7 @@ use sayso_core::wire::GrantUse;
 
 use super::{Allowed, By, Call, Gate};
 use crate::local_desk::to_json;
+use crate::words;
 
 impl Gate {
     /// Whether the call may run without a person. A grant is used up by this, before the call runs.
@@ -22,9 +24,19 @@ impl Gate {
             let arguments = call.arguments.clone();
             Ok(Some(Allowed { arguments, is_changed: false, by, rules: verdict.rules.clone() }))
         };
+        // What a person must give is given by a person, whatever allows the call.
+        if call.input.is_some() {
+            return Ok(None);
+        }
         match verdict.decision {
             Decision::Deny => return Ok(None),
-            Decision::Allow => return allowed(By::Policy { mode: verdict.basis == Basis::Mode }),
+            Decision::Allow => {
+                let mode = verdict.basis == Basis::Mode;
+                if mode {
+                    self.record(call, verdict, true).await.map_err(words::approval_unavailable)?;
+                }
+                return allowed(By::Policy { mode });
+            }
             Decision::Ask => {}
         }
         if call.is_harmless && !verdict.is_unsure && verdict.rules.iter().all(|rule| rule.id == DEFAULT_RULE) {
@@ -34,6 +46,12 @@ impl Gate {
             Some(grant) => allowed(By::Grant(grant)),
             None => Ok(None),
         }
+    }
+
+    /// Leaves the event of what the policy decided in a person's place.
+    pub(super) async fn record(&self, call: &Call, verdict: &Verdict, approved: bool) -> Result<(), Error> {
+        let ruling = PolicyRuling { tool: call.tool.to_string(), approved, rule: verdict.decided_by() };
+        self.commit(vec![Command::RecordRuling { by: self.desk.caller.clone(), ruling }]).await
     }
 
     /// Uses a grant that covers the call, where the verdict leaves it to one.

@@ -1,7 +1,8 @@
 //! What was approved is what runs, once.
 
 use sayso::gate::{By, CALL_KEY, Call};
-use sayso::{Answer, Desk, Digest, Error, ErrorCode, Failure, People, Response, Status};
+use sayso::policy::{GrantScope, Mode, Pins};
+use sayso::{Answer, Desk, Digest, Error, ErrorCode, Failure, NewGrant, People, Response, Status};
 
 use crate::support::{LONG, code, json};
 use crate::{Scene, allowed, asked, denied, edited, shown, tool, transfer};
@@ -187,6 +188,78 @@ async fn a_persons_values_replace_the_agents_and_set_nothing_else() {
     scene.answer(&round, Response::accept(json(r#"{"input":{"pin":"1234","to":"mallory"}}"#))).await;
     let run = allowed(scene.judge(&call).await);
     assert_eq!(run.arguments.as_str(), r#"{"to":"grace","pin":"1234"}"#);
+}
+
+#[tokio::test]
+async fn a_call_that_needs_a_persons_values_asks_for_them_whatever_allows_it() {
+    let scene = Scene::with("[[rule]]\nid = \"all\"\nallow = [\"bank:*\"]\n").await;
+    let scope = GrantScope::Rule { tools: "*:*".to_owned(), effects: None, pins: Pins::Any };
+    scene.sayso.people().grant(NewGrant::of(scope)).await.expect("granted");
+    let input = Some(json(r#"{"type":"object","properties":{"pin":{"type":"string"}},"required":["pin"]}"#));
+    for name in ["bank:transfer", "shop:buy"] {
+        let call = Call { input: input.clone(), tool: tool(name), is_harmless: true, ..transfer("1") };
+        let round = scene.asked(&call).await;
+        scene.answer(&round, Response::accept(json(r#"{"input":{"pin":"1234"}}"#))).await;
+        let run = allowed(scene.judge(&call).await);
+        assert_eq!(run.arguments.as_str(), r#"{"to":"grace","amount":1,"pin":"1234"}"#);
+        asked(scene.gate().in_mode(Mode::Autonomous).judge(&call).await.expect("is judged"));
+    }
+    assert_eq!(scene.uses().await, 0);
+}
+
+#[tokio::test]
+async fn an_edit_changes_arguments_and_never_the_tool() {
+    let scene = Scene::new().await;
+    let schema = Some(json(r#"{"type":"object","properties":{"to":{"type":"string"}}}"#));
+    let call = Call { arguments_schema: schema, ..transfer("1") };
+    let round = scene.asked(&call).await;
+    for content in
+        [r#"{"tool":"bank:close","arguments":{"to":"x"}}"#, r#"{"name":"close"}"#, r#"{"arguments":["bank:close"]}"#]
+    {
+        let answer = Answer { digest: Some(round.digest), ..Answer::one(CALL_KEY, Response::accept(json(content))) };
+        let refused = scene.sayso.people().answer(round.round_id, answer, content).await;
+        assert_eq!(code(refused), ErrorCode::ManagedInputInvalid, "{content}");
+    }
+    scene.answer(&round, edited(r#"{"to":"x"}"#)).await;
+    assert_eq!(allowed(scene.judge(&call).await).arguments.as_str(), r#"{"to":"x"}"#);
+}
+
+#[tokio::test]
+async fn tools_of_one_name_on_two_servers_are_two_tools() {
+    let scene = Scene::new().await;
+    let there = Call { tool: tool("bank2:transfer"), ..transfer("1") };
+    let round = scene.asked(&transfer("1")).await;
+    let people = scene.sayso.people();
+    let grant = people.session_grant_of(round.round_id, false).await.expect("drafted");
+    people.grant(grant).await.expect("granted");
+    scene.approve(&round).await;
+    assert_ne!(scene.asked(&there).await.round_id, round.round_id);
+    allowed(scene.judge(&transfer("1")).await);
+}
+
+#[tokio::test]
+async fn an_approval_that_was_spent_is_spent_after_a_restart() {
+    let Scene { place, sayso, file, gates } = Scene::new().await;
+    let call = transfer("1");
+    let round = asked(gates.of(crate::agent()).judge(&call).await.unwrap());
+    let approval = || Answer { digest: Some(round.digest), ..Answer::one(CALL_KEY, Response::consent()) };
+    sayso.people().answer(round.round_id, approval(), "k").await.expect("accepted");
+    allowed(gates.of(crate::agent()).judge(&call).await.unwrap());
+    drop((gates, sayso));
+    let sayso = place.open().await;
+    sayso.people().answer(round.round_id, approval(), "k").await.expect("the same answer is the same record");
+    let gates = sayso::gate::Gates::new(&sayso, sayso::policy::PolicyFiles::open([file]));
+    assert_ne!(asked(gates.of(crate::agent()).judge(&call).await.unwrap()).round_id, round.round_id);
+}
+
+#[tokio::test]
+async fn the_same_call_asked_again_is_the_same_question() {
+    let scene = Scene::new().await;
+    let first = scene.asked(&transfer("1")).await;
+    for _ in 0..3 {
+        assert_eq!(scene.asked(&transfer("1")).await.round_id, first.round_id);
+    }
+    assert_eq!(scene.sayso.people().list(sayso::RoundFilter::default()).await.expect("listed").rounds.len(), 1);
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 use sayso::gate::{CALL_KEY, Call};
 use sayso::{Answer, Channel, Desk, Error, ErrorCode, Options, People, Principal, Response, Sayso, Status};
+use sayso_core::event::EventBody;
 
 use crate::support::{ada, agent, code};
 use crate::{Scene, allowed, asked, denied, grace, transfer};
@@ -29,6 +30,23 @@ async fn whoever_started_it_may_deny_and_not_approve_where_a_second_person_is_re
 }
 
 #[tokio::test]
+async fn where_no_second_person_is_required_whoever_started_it_approves_it_and_that_is_recorded() {
+    let scene = Scene::new().await;
+    let starter = Principal::agent("local:ada");
+    let gate = scene.gates.of(starter.clone());
+    let round = asked(gate.judge(&transfer("1")).await.unwrap());
+    let approval = Answer { digest: Some(round.digest), ..Answer::one(CALL_KEY, Response::consent()) };
+    scene.sayso.people_as(ada(), Channel::Cli).answer(round.round_id, approval, "a").await.expect("approved");
+    allowed(gate.judge(&transfer("1")).await.unwrap());
+    let events = scene.sayso.events_after(scene.sayso.person(), 0).await.expect("events");
+    let decided = events.iter().find_map(|event| match &event.event.body {
+        EventBody::Approval { decided_by, .. } => Some((event.event.execution_id, decided_by.clone())),
+        _ => None,
+    });
+    assert_eq!(decided, Some((Some(round.execution_id), ada())), "both are known, so that one sees that they are one");
+}
+
+#[tokio::test]
 async fn an_agent_approves_nothing_neither_its_own_nor_anothers() {
     let scene = Scene::new().await;
     let round = scene.asked(&transfer("1")).await;
@@ -38,6 +56,27 @@ async fn an_agent_approves_nothing_neither_its_own_nor_anothers() {
         assert_eq!(code(answered), ErrorCode::Forbidden);
     }
     assert!(matches!(scene.gates.of(ada()).judge(&transfer("1")).await, Err(Error::Forbidden(_))));
+}
+
+#[tokio::test]
+async fn of_two_people_who_decide_at_once_one_decides_and_the_other_is_told_who() {
+    let scene = Scene::new().await;
+    let round = scene.asked(&transfer("1")).await;
+    let decide = async |who: Principal, response: Response| {
+        let answer = Answer { digest: Some(round.digest), ..Answer::one(CALL_KEY, response) };
+        scene.sayso.people_as(who, Channel::Http).answer(round.round_id, answer, "k").await
+    };
+    let (yes, no) = tokio::join!(decide(ada(), Response::consent()), decide(grace(), Response::decline(None)));
+    let (winner, loser) = if yes.is_ok() { (ada(), no) } else { (grace(), yes) };
+    let told = match loser {
+        Err(Error::Conflict { winner: Some(told), .. }) => told,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(told.principal, winner);
+    match scene.judge(&transfer("1")).await {
+        sayso::gate::Ruling::Allow(_) => assert_eq!(winner, ada()),
+        ruling => assert_eq!((denied(ruling).round, winner), (Some(round.round_id), grace())),
+    }
 }
 
 #[tokio::test]

@@ -11,6 +11,8 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod allowing;
+mod audit;
 mod binding;
 mod engine;
 mod granting;

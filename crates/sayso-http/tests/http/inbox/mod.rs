@@ -5,6 +5,7 @@ mod approvals;
 mod batch;
 mod changed;
 mod fields;
+mod grants;
 mod late;
 mod nested;
 mod pages;
