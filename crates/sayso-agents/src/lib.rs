@@ -8,4 +8,5 @@
 pub mod gateway;
 pub mod jsonrpc;
 pub mod kit;
+pub mod native;
 pub mod operate;

@@ -195,6 +195,8 @@ fn next_step(error: &Error, id: &str) -> String {
             "look at the folder that --data names, or the database that --store names, then try again".to_owned()
         }
         Error::Timeout => "the same command waits again".to_owned(),
-        Error::Corrupt(_) => format!("see docs/errors/{}.md", ErrorCode::CorruptSuspendedState.as_str()),
+        Error::Corrupt(_) | Error::Sealed(_) => {
+            format!("see docs/errors/{}.md", ErrorCode::CorruptSuspendedState.as_str())
+        }
     }
 }

@@ -92,7 +92,7 @@ impl Exit {
             Error::NotFound(_) => Self::NotFound,
             Error::Unavailable(_) => Self::Unavailable,
             Error::Timeout => Self::Timeout,
-            Error::Corrupt(_) => Self::Unexpected,
+            Error::Corrupt(_) | Error::Sealed(_) => Self::Unexpected,
         }
     }
 }

@@ -43,6 +43,11 @@ pub struct LocalPeople {
 }
 
 impl LocalPeople {
+    /// Whether this caller may answer at all: persons may.
+    pub fn may_answer(&self) -> bool {
+        self.caller.may_answer()
+    }
+
     /// Refuses a payload for `error`. It is only reported where key, state and digest allow an answer at all, which the
     /// transaction that leaves the event says.
     async fn refuse(&self, round: RoundId, submission: Submission, error: Error) -> Error {

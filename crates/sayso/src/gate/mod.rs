@@ -35,6 +35,7 @@ mod held;
 mod permit;
 mod state;
 mod told;
+mod turn;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,6 +57,7 @@ use crate::words;
 pub use call::{Call, definition_of};
 pub(crate) use call::{operation, session_prefix};
 pub(crate) use held::Held;
+pub use turn::{Admitted, Asked, Weighed};
 
 /// The key of the call in its round.
 pub const CALL_KEY: &str = "call";

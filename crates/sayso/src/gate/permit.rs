@@ -4,11 +4,12 @@ use sayso_core::command::Command;
 use sayso_core::error::Error;
 use sayso_core::id::GrantId;
 use sayso_core::limits::PAGE_ROWS_MAX;
-use sayso_core::policy::{Basis, DEFAULT_RULE, Decision, Grant, GrantedCall, Policy, Verdict};
+use sayso_core::policy::{Basis, Decision, Grant, GrantedCall, Policy, Verdict};
 use sayso_core::round::Digest;
 use sayso_core::time::UnixMs;
 use sayso_store::{GrantFilter, GrantsOf};
 
+use super::turn::is_waved_through;
 use super::{Allowed, By, Call, Gate};
 use crate::local_desk::to_json;
 
@@ -29,7 +30,7 @@ impl Gate {
             Decision::Allow => return allowed(By::Policy { mode: verdict.basis == Basis::Mode }),
             Decision::Ask => {}
         }
-        if call.is_harmless && !verdict.is_unsure && verdict.rules.iter().all(|rule| rule.id == DEFAULT_RULE) {
+        if is_waved_through(call, verdict) {
             return allowed(By::Program);
         }
         match self.use_grant(call, policy, verdict).await? {
@@ -61,7 +62,7 @@ impl Gate {
     }
 
     /// The first of these grants that covers the call, where the verdict leaves it to one.
-    fn covering(
+    pub(super) fn covering(
         &self,
         call: &Call,
         policy: &Policy,
@@ -89,7 +90,7 @@ impl Gate {
     }
 
     /// The grants that calls in this session may ask for.
-    async fn candidates(&self, call: &Call, now: UnixMs) -> Result<Vec<Grant>, Error> {
+    pub(super) async fn candidates(&self, call: &Call, now: UnixMs) -> Result<Vec<Grant>, Error> {
         let mut all: Vec<Grant> = Vec::new();
         loop {
             let filter = GrantFilter {
