@@ -9,6 +9,7 @@ mod model;
 mod offer;
 mod outcome;
 mod resume;
+mod runner;
 mod runtime;
 mod sealed;
 mod servers;
@@ -18,6 +19,7 @@ mod turns;
 
 pub use model::{ANSWER_WITHIN_DEFAULT, ChatEndpoint};
 pub use outcome::{RunOutcome, Said};
+pub use runner::{HARNESS, NativeRunner};
 pub use runtime::AgentRuntime;
 pub use sealed::{Keyring, KeyringError};
 pub use state::{AllowedBy, PendingCall, SuspendedRunState, WaitsFor};

@@ -118,8 +118,6 @@ pub(super) enum Halt {
     Suspended(RunOutcome),
     Cancelled,
     LeaseLost,
-    /// The store cannot say or keep how it stands; whoever looks next decides.
-    Store(Error),
 }
 
 impl Halt {
@@ -132,24 +130,24 @@ impl Halt {
         match self {
             Self::Failed(failure) | Self::SuspendFailed(failure) => Some(Outcome::Failed(failure.clone())),
             Self::Cancelled => Some(Outcome::Cancelled),
-            Self::Suspended(_) | Self::LeaseLost | Self::Store(_) => None,
+            Self::Suspended(_) | Self::LeaseLost => None,
         }
     }
 
-    pub fn outcome(self) -> Result<RunOutcome, Error> {
+    pub fn outcome(self) -> RunOutcome {
         match self {
-            Self::Failed(failure) => Ok(RunOutcome::Failed(failure)),
-            Self::SuspendFailed(failure) => Ok(RunOutcome::SuspendFailed(failure)),
-            Self::Suspended(outcome) => Ok(outcome),
-            Self::Cancelled => Ok(RunOutcome::Cancelled),
-            Self::LeaseLost => Ok(RunOutcome::LeaseLost),
-            Self::Store(error) => Err(error),
+            Self::Failed(failure) => RunOutcome::Failed(failure),
+            Self::SuspendFailed(failure) => RunOutcome::SuspendFailed(failure),
+            Self::Suspended(outcome) => outcome,
+            Self::Cancelled => RunOutcome::Cancelled,
+            Self::LeaseLost => RunOutcome::LeaseLost,
         }
     }
 }
 
+/// A store that cannot say how it stands ends the run: what it was at is in this process alone.
 impl From<Error> for Halt {
     fn from(error: Error) -> Self {
-        Self::Store(error)
+        Self::failed(error.code().as_str(), error.to_string())
     }
 }

@@ -143,7 +143,10 @@ impl AgentRuntime {
             Ok(taken) => taken,
             Err(error) => {
                 offer.servers.close().await;
-                return Err(error);
+                return Err(match error {
+                    Error::State { detail, .. } => Error::conflict(detail),
+                    error => error,
+                });
             }
         };
         let mut state = state;

@@ -1,9 +1,12 @@
 //! The loop: the model answers, its calls are judged as a whole, and run once nothing holds them up.
 
+use std::time::Duration;
+
 use sayso::kit::Stop;
 use sayso::policy::ToolName;
 use sayso::{Error, ExecutionId, Failure, Held, Json, Outcome, Step, words};
-use sayso_core::limits::{MESSAGE_BYTES_MAX, TOOL_RESULT_BYTES_MAX};
+use sayso_core::limits::{LEASE_MS, MESSAGE_BYTES_MAX, TOOL_RESULT_BYTES_MAX};
+use tokio::time::{MissedTickBehavior, interval};
 
 use super::judge::runs_with;
 use super::model::{Answered, ModelFault, message, tool_message};
@@ -12,6 +15,9 @@ use super::outcome::{Halt, RunOutcome, Said};
 use super::runtime::AgentRuntime;
 use super::servers::Asking;
 use super::state::{PendingCall, SuspendedRunState};
+
+/// The pause between two attempts at a store that is away.
+const TRY_AGAIN: Duration = Duration::from_secs(1);
 
 /// A run at work in this process.
 pub(super) struct ToolLoop<'a> {
@@ -228,18 +234,18 @@ impl<'a> ToolLoop<'a> {
     }
 
     async fn end(&mut self, halt: Halt) -> Result<RunOutcome, Error> {
-        let Some(outcome) = halt.ending() else { return halt.outcome() };
+        let Some(outcome) = halt.ending() else { return Ok(halt.outcome()) };
         let outcome = match outcome {
             Outcome::Failed(failure) => Outcome::Failed(within_limits(failure)),
             other => other,
         };
         let is_suspending = matches!(halt, Halt::SuspendFailed(_));
         match self.settle(Step::Finished(self.execution, outcome, None)).await {
-            Ok(true) => halt.outcome(),
-            Ok(false) if is_suspending => halt.outcome(),
+            Ok(true) => Ok(halt.outcome()),
+            Ok(false) if is_suspending => Ok(halt.outcome()),
             Ok(false) => self.ended_elsewhere().await,
-            // What could not be stored is as it was; that nobody was asked is true whether or not this is stored.
-            Err(_) if is_suspending => halt.outcome(),
+            // That nobody was asked is true whether or not this is stored.
+            Err(_) if is_suspending => Ok(halt.outcome()),
             Err(error) => Err(error),
         }
     }
@@ -255,10 +261,18 @@ impl<'a> ToolLoop<'a> {
                 steps.extend([Step::Delivered(round, fence.clone()), Step::Resolved(round, fence)]);
             }
         }
-        match sayso::Desk::settle(&self.runtime.desk, steps).await {
-            Ok(()) => Ok(true),
-            Err(Error::Conflict { .. } | Error::State { .. }) => Ok(false),
-            Err(error) => Err(error),
+        let mut pause = interval(TRY_AGAIN);
+        pause.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut tries = 0;
+        loop {
+            pause.tick().await;
+            match sayso::Desk::settle(&self.runtime.desk, steps.clone()).await {
+                Ok(()) => return Ok(true),
+                Err(Error::Conflict { .. } | Error::State { .. }) => return Ok(false),
+                // After that much time without a store the lease has run out, and others say how it ended.
+                Err(Error::Unavailable(_)) if tries < LEASE_MS / 1000 => tries += 1,
+                Err(error) => return Err(error),
+            }
         }
     }
 

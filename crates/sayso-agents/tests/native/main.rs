@@ -11,8 +11,10 @@
 mod approvals;
 mod ending;
 mod inputs;
+mod kit;
 mod model;
 mod policies;
 mod resuming;
 mod scene;
+mod servers;
 mod tools;
