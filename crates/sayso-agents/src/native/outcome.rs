@@ -24,7 +24,7 @@ pub enum RunOutcome {
 }
 
 /// What a model said last, and what it took.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Said {
     /// The text.
     pub text: String,
@@ -74,12 +74,6 @@ impl RunOutcome {
             _ if outcome.code.as_deref() == Some(SUSPEND_FAILED) => Self::SuspendFailed(failure()),
             _ => Self::Failed(failure()),
         }
-    }
-}
-
-impl Default for Said {
-    fn default() -> Self {
-        Self { text: String::new(), truncated: false, iterations: 0, prompt_tokens: 0, completion_tokens: 0 }
     }
 }
 

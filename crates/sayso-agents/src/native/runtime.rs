@@ -142,6 +142,15 @@ impl AgentRuntime {
         if self.servers.iter().any(|server| server.name() == OWN_SERVER) {
             return Err(Error::Model(format!("no server can be named {OWN_SERVER}: that is the program's own tools")));
         }
+        let is_bound = |tool: &str| match tool.split_once(':') {
+            Some((server, name)) => !name.is_empty() && self.servers.iter().any(|bound| bound.name() == server),
+            None => false,
+        };
+        if let Some(tool) = self.allowed.iter().find(|tool| !is_bound(tool)) {
+            return Err(Error::Model(format!(
+                "the tool {tool} must be written server:name, of a server that is bound"
+            )));
+        }
         servers::check(&self.servers)
     }
 

@@ -9,6 +9,7 @@
 )]
 
 mod approvals;
+mod decisions;
 mod ending;
 mod inputs;
 mod kit;
@@ -18,3 +19,4 @@ mod resuming;
 mod scene;
 mod servers;
 mod tools;
+mod vectors;

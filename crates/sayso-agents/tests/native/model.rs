@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
 
 /// What comes of the next request.
 #[derive(Clone)]
@@ -15,6 +16,8 @@ pub enum Turn {
     Calls(Vec<(&'static str, &'static str, &'static str)>),
     /// A status that is no success.
     Status(u16),
+    /// The same, once there is a permit.
+    Held(Arc<Semaphore>, Box<Turn>),
     /// A body as it is.
     Raw(&'static str),
 }
@@ -63,7 +66,7 @@ impl Model {
 
 fn answer(turn: Option<Turn>) -> (u16, String) {
     let message = match turn {
-        None => return (500, String::new()),
+        None | Some(Turn::Held(..)) => return (500, String::new()),
         Some(Turn::Status(status)) => return (status, String::new()),
         Some(Turn::Raw(text)) => return (200, text.to_owned()),
         Some(Turn::Says(text)) => json!({"role": "assistant", "content": text}),
@@ -89,6 +92,13 @@ async fn serve(stream: TcpStream, script: Arc<Mutex<VecDeque<Turn>>>, asked: Arc
         head.lines().find_map(|line| line.strip_prefix("authorization: ")).unwrap_or_default().into();
     asked.lock().unwrap().push(body);
     let turn = script.lock().unwrap().pop_front();
+    let turn = match turn {
+        Some(Turn::Held(held, turn)) => {
+            drop(held.acquire().await);
+            Some(*turn)
+        }
+        turn => turn,
+    };
     let (status, text) = answer(turn);
     let head =
         format!("HTTP/1.1 {status} X\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n", text.len());
