@@ -24,7 +24,7 @@ pub enum RunOutcome {
 }
 
 /// What a model said last, and what it took.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Said {
     /// The text.
     pub text: String,
@@ -36,6 +36,16 @@ pub struct Said {
     pub prompt_tokens: u64,
     /// Tokens that it has written.
     pub completion_tokens: u64,
+}
+
+/// A model repeats what it was told: its words never appear in `Debug`.
+impl std::fmt::Debug for Said {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Said")
+            .field("truncated", &self.truncated)
+            .field("iterations", &self.iterations)
+            .finish_non_exhaustive()
+    }
 }
 
 impl RunOutcome {

@@ -41,8 +41,11 @@ impl AgentRuntime {
             Status::ResponseValidated => self.take_up(round, stop).await,
             Status::DeliveryStarted | Status::Delivered => {
                 // Whoever worked on it is at it still, which is a conflict, or is gone: then nobody can tell what ran.
-                self.desk.give_up(round.round_id).await?;
-                self.ended(execution).await
+                match self.desk.give_up(round.round_id).await {
+                    // It has gone on between the two looks.
+                    Ok(_) | Err(Error::State { .. }) => self.ended(execution).await,
+                    Err(error) => Err(error),
+                }
             }
             Status::Resolved | Status::Failed => self.ended(execution).await,
         }
@@ -110,8 +113,15 @@ impl AgentRuntime {
 
     /// The state that is stored with a round, opened and read, and whether it is of what the round asks.
     pub(super) async fn stored_state(&self, round: &wire::Round) -> Result<SuspendedRunState, Error> {
-        let stored = self.desk.request_state(round.round_id).await?.ok_or(Error::Corrupt(WHAT))?;
-        self.read_state(round, stored)
+        if let Some(stored) = self.desk.request_state(round.round_id).await? {
+            return self.read_state(round, stored);
+        }
+        // A round's state is erased when it ends, which may be between two looks.
+        let now = self.sayso.round(self.desk.caller(), round.round_id).await?;
+        if now.status.is_finished() {
+            return Err(Error::conflict("the round has ended meanwhile; look at the run again"));
+        }
+        Err(Error::Corrupt(WHAT))
     }
 
     fn read_state(&self, round: &wire::Round, stored: String) -> Result<SuspendedRunState, Error> {

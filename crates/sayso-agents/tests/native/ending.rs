@@ -86,6 +86,30 @@ async fn silence_ends_a_run_as_expired_and_runs_nothing() {
 }
 
 #[tokio::test]
+async fn a_run_that_nobody_watches_ends_with_its_last_round_and_says_how() {
+    for cancels in [false, true] {
+        let scene = Scene::new(pays()).await;
+        let policy = "[[rule]]\nid = \"a\"\nask = [\"native:pay\"]\ndeadline_seconds = 3600\n";
+        let (execution, round) = {
+            let gone = scene.another().await;
+            let runtime = scene.runtime_in(&gone, &[("pay", Kind::Plain)]).policy(scene.policy(policy), None);
+            let (execution, outcome) = run(&runtime).await;
+            (execution, approval(&outcome).round_id)
+        };
+        scene.clock.advance_ms(3_600_001);
+        if cancels {
+            scene.runtime(&TOOLS).cancel(&scene.people(), execution).await.unwrap();
+        } else {
+            scene.sayso.sweep(&mut sayso::Sweeper::default(), std::time::Duration::ZERO).await.unwrap();
+        }
+        let expected = if cancels { Failure::CANCELLED } else { Failure::EXPIRED };
+        assert_eq!(scene.ended(execution).await.as_deref(), Some(expected));
+        let round = scene.sayso.round(scene.sayso.person(), round).await.unwrap();
+        assert_eq!(round.failure.unwrap().code, expected);
+    }
+}
+
+#[tokio::test]
 async fn a_run_is_cancelled_while_it_waits_and_before_it_can() {
     let scene = Scene::new(pays()).await;
     let runtime = scene.runtime(&TOOLS);
