@@ -3,7 +3,7 @@
 use sayso::gate::Asked;
 use sayso::policy::DEFAULT_RULE;
 use sayso::wire::{Call, Keyed, Request};
-use sayso::{Ask, Error, Failure, Json, OperationKind, UnixMs};
+use sayso::{Ask, Error, Failure, Json, OperationKind, Status, UnixMs};
 
 use super::outcome::{Halt, RunOutcome, SUSPEND_FAILED};
 use super::runtime::OPERATION_PREFIX;
@@ -38,10 +38,17 @@ impl ToolLoop<'_> {
             let words = format!("{tool} needs a person before it runs, and nobody is asked in this run");
             return Halt::failed(sayso::plan::EXPECTATION_FAILED, words);
         }
-        let suspended = match self.question(waits_for).await {
+        let mut suspended = match self.question(waits_for).await {
             Ok(ask) => self.store(ask, waits_for).await,
             Err(error) => Err(error),
         };
+        if let Err(Error::Unavailable(_)) = &suspended
+            // The acknowledgement alone may have been lost: then it waits, and says so.
+            && let Ok(Some(round)) = self.runtime.round_of(self.execution).await
+            && round.status == Status::Pending
+        {
+            suspended = Ok(Box::new(round));
+        }
         match suspended {
             Ok(round) if waits_for == WaitsFor::Approval => Halt::Suspended(RunOutcome::AwaitingApproval(round)),
             Ok(round) => Halt::Suspended(RunOutcome::AwaitingInput(round)),

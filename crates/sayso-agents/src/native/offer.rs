@@ -1,8 +1,7 @@
 //! What a run is offered right now: the program's own tools and those of its servers, each under a name that a model
 //! takes.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use sayso::gate::Call;
@@ -13,7 +12,7 @@ use sayso_core::limits::FUNCTION_NAME_BYTES_MAX;
 use sayso_core::schema::{FormSchema, Needs};
 
 use super::servers::{ServerTool, Servers};
-use super::tool::{Registered, Tool, Toolbox};
+use super::tool::{Registered, Toolbox};
 use crate::operate::OperateError;
 
 /// A tool as it is offered.
@@ -154,14 +153,6 @@ fn function_name(tool: &ToolName, taken: &BTreeSet<String>) -> String {
     };
     (2..).map(numbered).find(|name| !taken.contains(name)).unwrap_or(first)
 }
-
-/// The tool that runs in this process, and what it needs.
-pub(super) fn own_tool(registered: &Registered) -> Arc<dyn Tool> {
-    registered.tool.clone()
-}
-
-/// Tools by the server that has them.
-pub(super) type Connections = BTreeMap<String, crate::operate::Connection>;
 
 #[cfg(test)]
 mod tests {

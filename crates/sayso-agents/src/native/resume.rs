@@ -1,6 +1,6 @@
 //! Going on with a suspended run, in whichever process: looked at first, then claimed, then looked at again.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sayso::kit::Stop;
@@ -20,6 +20,8 @@ use super::state::{PendingCall, SuspendedRunState, WaitsFor};
 use super::turns::ToolLoop;
 
 const WHAT: &str = "state of the suspended run";
+/// The key of this process's claim of a round.
+const CLAIM: &str = "native";
 
 impl AgentRuntime {
     /// Goes on with a run whose round has been answered. One that still waits says so; one that has ended says how. A
@@ -142,6 +144,7 @@ impl AgentRuntime {
 
     /// Claims an answered round and goes on with its run.
     async fn take_up(&self, round: wire::Round, stop: Option<Stop>) -> Result<RunOutcome, Error> {
+        let _busy = self.at_work.begin(round.round_id)?;
         // Whatever can be known before the claim is known before it, so that nothing is consumed in vain.
         drop(self.stored_state(&round).await?);
         let mut offer = match Offer::gather(&self.toolbox, &self.servers, &self.allowed, self.time_limit).await {
@@ -182,20 +185,18 @@ impl AgentRuntime {
     /// Claims, reads the record again as it is now, checks the digest and whose answer it is once more, and stores that
     /// what was allowed begins to run.
     async fn claim(&self, round: RoundId) -> Result<(SuspendedRunState, Handed, Held), Error> {
-        let fence = match self.unstarted.take(round) {
-            Some(fence) => fence,
-            // Without a key of its own: two at once in one process are two, and one of them is refused.
-            None => self.desk.claim(round, ClaimOf::default(), None).await?.fence,
-        };
-        let started = self.start(round, fence.clone()).await;
-        if started.is_err() {
-            self.unstarted.keep(round, fence.clone());
-        }
-        started.map(|(state, handed)| (state, handed, Held { round, fence }))
+        // By a key of its own: whoever lost the acknowledgement finds the same lease again.
+        let fence = self.desk.claim(round, ClaimOf::default(), Some(CLAIM.to_owned())).await?.fence;
+        let (state, handed) = self.start(round, fence.clone()).await?;
+        Ok((state, handed, Held { round, fence }))
     }
 
     async fn start(&self, id: RoundId, fence: Fence) -> Result<(SuspendedRunState, Handed), Error> {
         let round = self.sayso.round(self.desk.caller(), id).await?;
+        if round.status != Status::ResponseValidated {
+            // A repeated claim is good for a round that this process had started, too; that is never started again.
+            return Err(Error::conflict("what was answered runs already, or has run"));
+        }
         let state = self.stored_state(&round).await?;
         if digest_of(&round)? != round.digest {
             return Err(Error::Corrupt("request"));
@@ -208,17 +209,30 @@ impl AgentRuntime {
     }
 }
 
-/// Claims of this process's that came to nothing: whoever tries again holds the same round still.
+/// The rounds that this process goes on with right now. A claim is the process's, so two at once in it are told apart here.
 #[derive(Clone, Default)]
-pub(super) struct Unstarted(Arc<Mutex<HashMap<RoundId, Fence>>>);
+pub(super) struct AtWork(Arc<Mutex<HashSet<RoundId>>>);
 
-impl Unstarted {
-    fn keep(&self, round: RoundId, fence: Fence) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(round, fence);
+/// Keeps others of this process from a round until it is dropped.
+struct Busy {
+    at_work: AtWork,
+    round: RoundId,
+}
+
+impl AtWork {
+    fn begin(&self, round: RoundId) -> Result<Busy, Error> {
+        let is_first = self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(round);
+        if is_first {
+            Ok(Busy { at_work: self.clone(), round })
+        } else {
+            Err(Error::conflict("this process is at the run already"))
+        }
     }
+}
 
-    fn take(&self, round: RoundId) -> Option<Fence> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&round)
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.at_work.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.round);
     }
 }
 

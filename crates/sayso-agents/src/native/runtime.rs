@@ -14,7 +14,7 @@ use sayso_core::limits::{MODEL_TURNS_DEFAULT, MODEL_TURNS_MAX, ROUND_LIMIT_DEFAU
 use super::model::ChatEndpoint;
 use super::offer::Offer;
 use super::outcome::RunOutcome;
-use super::resume::Unstarted;
+use super::resume::AtWork;
 use super::sealed::Keyring;
 use super::servers;
 use super::state::WaitsFor;
@@ -32,7 +32,7 @@ pub struct AgentRuntime {
     pub(super) desk: LocalDesk,
     pub(super) shared_desk: Arc<dyn Desk>,
     pub(super) gate: Gate,
-    pub(super) unstarted: Unstarted,
+    pub(super) at_work: AtWork,
     pub(super) model: ChatEndpoint,
     pub(super) toolbox: Toolbox,
     pub(super) servers: Vec<Server>,
@@ -61,7 +61,7 @@ impl AgentRuntime {
             shared_desk: Arc::new(desk.clone()),
             desk,
             gate: Gates::new(sayso, PolicyFiles::none()).of(agent),
-            unstarted: Unstarted::default(),
+            at_work: AtWork::default(),
             model,
             toolbox: Toolbox::new(),
             servers: Vec::new(),

@@ -1,5 +1,7 @@
 //! The MCP servers of a run: reached when it starts or goes on, asked for their tools, and called.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +12,6 @@ use sayso::{Desk, Digest, Error, ExecutionId, Failure, Json, OperationKind, Unix
 use serde_json::Value;
 use tokio::sync::Mutex;
 
-use super::offer::Connections;
 use crate::jsonrpc::{self, INTERNAL_ERROR, Message};
 use crate::kit::{AskingCall, Rounds, settle};
 use crate::operate::{Answer, Asked, Connection, OperateError, Operation, Reply, reach};
@@ -28,7 +29,7 @@ pub(super) struct ServerTool {
 #[derive(Default)]
 pub(super) struct Servers {
     /// Never locked: it makes what only one task uses fit to be shared while others are only looked at.
-    connections: Mutex<Connections>,
+    connections: Mutex<BTreeMap<String, Connection>>,
     limit: Duration,
 }
 
@@ -70,8 +71,8 @@ impl Servers {
         let transport = reach(server).map_err(|error| OperateError::Start(error.to_string()))?;
         // It is in its place before anything is waited for, so that it is ended whatever comes.
         let connection = match self.connections.get_mut().entry(server.name().to_owned()) {
-            std::collections::btree_map::Entry::Occupied(known) => known.into_mut(),
-            std::collections::btree_map::Entry::Vacant(place) => place.insert(Connection::open(&*transport)?),
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => place.insert(Connection::open(&*transport)?),
         };
         let begun = async {
             connection.initialize(&mut Nobody).await?;

@@ -10,7 +10,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use super::judge::runs_with;
 use super::model::{Answered, ModelFault, message, tool_message};
-use super::offer::{Offer, Runs, own_tool};
+use super::offer::{Offer, Runs};
 use super::outcome::{Halt, RunOutcome, Said};
 use super::runtime::AgentRuntime;
 use super::servers::Asking;
@@ -173,7 +173,7 @@ impl<'a> ToolLoop<'a> {
         };
         let answered = match &offered.runs {
             Runs::Here(registered) => {
-                let tool = own_tool(registered);
+                let tool = registered.tool.clone();
                 tokio::select! {
                     answered = tool.call(&arguments) => answered,
                     () = stopped => return Err(Halt::Cancelled),
