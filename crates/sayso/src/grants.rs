@@ -83,7 +83,13 @@ impl LocalPeople {
         else {
             return Err(refuse());
         };
-        let tool = ToolName::new(row.server.clone(), row.operation_name.clone()).map_err(|_| refuse())?;
+        // What is shown is the tool, where it is written as one; the round's operation may be a whole turn.
+        let shown =
+            request.tool.as_deref().filter(|tool| tool.contains(':')).and_then(|tool| ToolName::parse(tool).ok());
+        let tool = match shown {
+            Some(tool) => tool,
+            None => ToolName::new(row.server.clone(), row.operation_name.clone()).map_err(|_| refuse())?,
+        };
         let pins = if is_pinned { Pins::Exactly(arguments) } else { Pins::Any };
         let scope = GrantScope::Session { session, tool, definition, pins };
         Ok(NewGrant { agent: Some(row.asked_by), round: Some(round), ..NewGrant::of(scope) })

@@ -125,6 +125,20 @@ async fn a_grant_stands_in_for_a_person_and_its_use_is_recorded_before_the_call(
 }
 
 #[tokio::test]
+async fn an_approval_for_the_session_is_drafted_from_the_round_and_good_for_this_run_alone() {
+    let pays = |id| Turn::Calls(vec![(id, "pay", "{}")]);
+    let scene = Scene::new([pays("c1"), pays("c2"), Turn::Says("Done."), pays("c1")]).await;
+    let runtime = scene.runtime(&[("pay", Kind::Plain)]).policy(scene.policy(ASKS), None);
+    let (execution, outcome) = run(&runtime).await;
+    let draft = scene.people().session_grant_of(approval(&outcome).round_id, false).await.unwrap();
+    scene.people().grant(draft).await.unwrap();
+    // The second call of the run is covered; the first was asked about and is answered.
+    completed(&runtime.approve(&scene.people(), execution, answers([("c1", yes())]), "k").await.unwrap());
+    assert_eq!(scene.ran(), ["pay {}", "pay {}"]);
+    assert_eq!(keys(&approval(&run(&runtime).await.1)), ["c1"], "another run is another session");
+}
+
+#[tokio::test]
 async fn an_autonomous_session_asks_nobody_by_rule_and_still_by_marker() {
     let turn = Turn::Calls(vec![("c1", "pay", "{}"), ("c2", "sign", "{}")]);
     let scene = Scene::new([turn, Turn::Says("Done.")]).await;
