@@ -10,5 +10,6 @@ pub mod gateway;
 pub mod jsonrpc;
 pub mod kit;
 pub mod mcp;
+pub mod native;
 pub mod operate;
 mod tools;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, Parser, Subcommand};
 
 use crate::commands::{
-    answer, bench, demo, doctor, gate, gateway, grants, list, login, policy, run, serve, show, token, watch,
+    agent, answer, bench, demo, doctor, gate, gateway, grants, list, login, policy, run, serve, show, token, watch,
 };
 use crate::exit;
 
@@ -74,6 +74,8 @@ pub enum Command {
     Demo(demo::DemoArgs),
     /// Stand in front of an MCP server, so that a person answers what it asks
     Gateway(gateway::GatewayArgs),
+    /// Run a model with tools; its runs wait for people, and go on in any process
+    Agent(agent::AgentArgs),
     /// Test what an MCP server asks: run operations, answered by a scripted plan
     Run(run::RunArgs),
     /// Check policy files, and see what they make of a call
@@ -106,6 +108,7 @@ impl Command {
     /// Whether results and errors are to be JSON.
     pub fn is_json(&self) -> bool {
         match self {
+            Self::Agent(args) => args.is_json(),
             Self::Demo(args) => args.json,
             Self::Gateway(_) => false,
             Self::Run(args) => args.json,

@@ -56,6 +56,14 @@ pub enum CommandError {
         /// Whether a person is asked; else it is denied.
         asks: bool,
     },
+    /// A run of an agent has not completed; what became of it has been printed as the command's result.
+    #[error("the run is {outcome}")]
+    Run {
+        /// What became of it.
+        outcome: &'static str,
+        /// How the command ends.
+        exit: Exit,
+    },
     /// `doctor` found something; it has been printed as the command's result.
     #[error("{problems} problems, {warnings} warnings; nothing was changed")]
     Found {
@@ -113,6 +121,7 @@ impl CommandError {
                     Exit::Denied
                 }
             }
+            Self::Run { exit, .. } => *exit,
             Self::Found { .. } => Exit::Found,
             Self::Interrupted | Self::Stopped => Exit::Interrupted,
             Self::Terminal(_) => Exit::Unavailable,
@@ -137,6 +146,7 @@ impl CommandError {
             }
             Self::NotPassed { .. }
             | Self::NotAllowed { .. }
+            | Self::Run { .. }
             | Self::Found { .. }
             | Self::Interrupted
             | Self::Stopped
@@ -162,6 +172,7 @@ impl CommandError {
             }
             Self::Found { .. } => "each finding says what to do".to_owned(),
             Self::NotPassed { .. } => "docs/plans.md says how a plan is matched".to_owned(),
+            Self::Run { .. } => "docs/native.md says what becomes of runs".to_owned(),
             Self::NotAllowed { .. } => "docs/policy.md says how rules decide".to_owned(),
             Self::Interrupted | Self::Stopped => "run the same command to start again".to_owned(),
             Self::Terminal(_) => "answer with --field, --text or --json instead".to_owned(),
@@ -195,6 +206,8 @@ fn next_step(error: &Error, id: &str) -> String {
             "look at the folder that --data names, or the database that --store names, then try again".to_owned()
         }
         Error::Timeout => "the same command waits again".to_owned(),
-        Error::Corrupt(_) => format!("see docs/errors/{}.md", ErrorCode::CorruptSuspendedState.as_str()),
+        Error::Corrupt(_) | Error::Sealed(_) => {
+            format!("see docs/errors/{}.md", ErrorCode::CorruptSuspendedState.as_str())
+        }
     }
 }

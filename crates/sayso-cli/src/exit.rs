@@ -37,13 +37,15 @@ pub enum Exit {
     Asks = 12,
     /// `doctor` looked, and found something to look at.
     Found = 13,
+    /// A run of an agent ended, and not with its model's last word.
+    RunEnded = 14,
     /// The person left before anything was sent.
     Interrupted = 130,
 }
 
 impl Exit {
     /// Every code, in order.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Done,
         Self::Unexpected,
         Self::Usage,
@@ -58,6 +60,7 @@ impl Exit {
         Self::Denied,
         Self::Asks,
         Self::Found,
+        Self::RunEnded,
         Self::Interrupted,
     ];
 
@@ -76,8 +79,9 @@ impl Exit {
             Self::Timeout => "the wait ended first; the round goes on",
             Self::NotPassed => "a plan was run, and not every operation passed",
             Self::Denied => "the call is denied",
-            Self::Asks => "a person is asked about the call",
+            Self::Asks => "a person is asked about the call, or the run waits for one",
             Self::Found => "`doctor` found warnings or problems",
+            Self::RunEnded => "a run failed or was cancelled",
             Self::Interrupted => "interrupted; nothing was sent",
         }
     }
@@ -92,7 +96,7 @@ impl Exit {
             Error::NotFound(_) => Self::NotFound,
             Error::Unavailable(_) => Self::Unavailable,
             Error::Timeout => Self::Timeout,
-            Error::Corrupt(_) => Self::Unexpected,
+            Error::Corrupt(_) | Error::Sealed(_) => Self::Unexpected,
         }
     }
 }

@@ -35,7 +35,7 @@ pub fn error(error: &CommandError, json: bool) {
     if matches!(error, CommandError::Output(broken) if broken.kind() == io::ErrorKind::BrokenPipe) {
         return;
     }
-    if matches!(error, CommandError::NotAllowed { .. }) {
+    if matches!(error, CommandError::NotAllowed { .. } | CommandError::Run { .. }) {
         // Printed as the result, and told by the exit code.
         return;
     }

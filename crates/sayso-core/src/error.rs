@@ -118,6 +118,9 @@ pub enum Error {
     /// What is stored cannot be read; nothing was consumed.
     #[error("the stored {0} cannot be read; nothing was consumed")]
     Corrupt(&'static str),
+    /// As [`Error::Corrupt`], of a state that is sealed, with what would open it.
+    #[error("{0}; nothing was consumed")]
+    Sealed(String),
     /// What was submitted cannot be run, and nothing was started (`ModelValidationError`).
     #[doc(alias = "ModelValidationError")]
     #[error("{0}")]
@@ -177,7 +180,7 @@ impl Error {
             Self::State { .. } => ErrorCode::ManagedInputState,
             Self::Stale => ErrorCode::ManagedInputStale,
             Self::Recovery(_) => ErrorCode::ManagedInputRecoveryUnavailable,
-            Self::Corrupt(_) => ErrorCode::CorruptSuspendedState,
+            Self::Corrupt(_) | Self::Sealed(_) => ErrorCode::CorruptSuspendedState,
             Self::Model(_) => ErrorCode::ModelValidation,
             Self::RoundLimit(_) => ErrorCode::ElicitationRoundLimit,
             Self::Timeout => ErrorCode::OperationTimeout,

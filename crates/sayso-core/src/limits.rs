@@ -20,6 +20,8 @@ pub const URL_BYTES_MAX: usize = 8 * 1024;
 pub const REASON_BYTES_MAX: usize = 4 * 1024;
 /// Opaque state an asker wants back: MCP servers seal tens of bytes to a few kilobytes.
 pub const REQUEST_STATE_BYTES_MAX: usize = 64 * 1024;
+/// A whole run as it waits: the text of a million tokens, twice over for JSON, in what one row still takes easily.
+pub const SUSPENDED_STATE_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// The stored result of an operation: the largest line a gateway reads.
 pub const RESULT_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Rounds one logical operation may ask for, unless the asker says less: the MCP software kits stop at ten too.
@@ -157,3 +159,20 @@ pub const SHELL_SEGMENTS_MAX: usize = 64;
 pub const DEADLINE_MS_MAX: i64 = 365 * 24 * 3600 * 1000;
 /// The longest that the inbox lets a grant be good for, in milliseconds: what is to hold longer has no end.
 pub const GRANT_MS_MAX: i64 = 365 * 24 * 3600 * 1000;
+
+// The native loop.
+
+/// Turns of one run of a model, unless somebody says otherwise: past it most models go round in circles.
+pub const MODEL_TURNS_DEFAULT: u32 = 50;
+/// The most that may be set to.
+pub const MODEL_TURNS_MAX: u32 = 1000;
+/// Calls of one turn: each may have to be asked about, in one round.
+pub const TURN_CALLS_MAX: usize = REQUESTS_MAX;
+/// A model's id of a call: those of the field have about thirty characters.
+pub const CALL_ID_BYTES_MAX: usize = 256;
+/// A tool's name towards a model: what the field's endpoints take.
+pub const FUNCTION_NAME_BYTES_MAX: usize = 64;
+/// What a tool may answer, in bytes: past it a model reads nothing else any more.
+pub const TOOL_RESULT_BYTES_MAX: usize = 256 * 1024;
+/// Keys of one key file: a rotation a month, for ten years.
+pub const STATE_KEYS_MAX: usize = 128;

@@ -163,6 +163,9 @@ pub trait Store: Send + Sync + 'static {
     async fn rounds(&self, filter: RoundFilter) -> Result<Vec<StoredRound>, Error>;
     /// What a round's creator wanted kept beside it.
     async fn details(&self, id: RoundId) -> Result<Option<Json>, Error>;
+    /// The opaque state of a round that its asker wants back, as it was stored; none once the round is finished. Reading
+    /// it takes nothing away.
+    async fn request_state(&self, id: RoundId) -> Result<Option<String>, Error>;
     /// Until when a worker is taken to live; none where it is unknown or has left.
     async fn lease_until(&self, owner: &str) -> Result<Option<UnixMs>, Error>;
     /// What a round was answered with.

@@ -14,14 +14,8 @@ use crate::local_desk::LocalDesk;
 impl LocalDesk {
     /// Uses a grant that covers the call. One that somebody else has just used up or taken back is passed over.
     pub(crate) async fn used_grant(&self, call: &GrantUse) -> Result<Option<GrantId>, Error> {
-        self.check_may_collect()?;
-        let tool = ToolName::parse(&call.tool).map_err(|error| Error::field("/tool", error.message))?;
-        if call.session_id.is_empty() || call.session_id.len() > NAME_BYTES_MAX {
-            return Err(Error::field("/session_id", format!("must have 1 to {NAME_BYTES_MAX} bytes")));
-        }
+        let (tool, mut grants, now) = self.considered(call).await?;
         let store = self.sayso.store();
-        let now = store.now().await?;
-        let mut grants = self.grants_for(&call.session_id, now).await?;
         while let Some(grant) = self.covering(call, &tool, &grants, now) {
             let by = self.caller.clone();
             match store.commit(vec![Command::UseGrant { grant, by, execution: None }]).await {
@@ -31,6 +25,24 @@ impl LocalDesk {
             }
         }
         Ok(None)
+    }
+
+    /// A grant that covers the call, without using it.
+    pub(crate) async fn covering_grant(&self, call: &GrantUse) -> Result<Option<GrantId>, Error> {
+        let (tool, grants, now) = self.considered(call).await?;
+        Ok(self.covering(call, &tool, &grants, now))
+    }
+
+    /// The call's tool, the grants it may ask for, and when they were read.
+    async fn considered(&self, call: &GrantUse) -> Result<(ToolName, Vec<Grant>, UnixMs), Error> {
+        self.check_may_collect()?;
+        let tool = ToolName::parse(&call.tool).map_err(|error| Error::field("/tool", error.message))?;
+        if call.session_id.is_empty() || call.session_id.len() > NAME_BYTES_MAX {
+            return Err(Error::field("/session_id", format!("must have 1 to {NAME_BYTES_MAX} bytes")));
+        }
+        let now = self.sayso.store().now().await?;
+        let grants = self.grants_for(&call.session_id, now).await?;
+        Ok((tool, grants, now))
     }
 
     /// The first of these grants that covers the call.

@@ -177,8 +177,13 @@ impl LocalPeople {
         let (RequestKind::Approval, Some(arguments)) = (request.kind, request.arguments.clone()) else {
             return Err(refuse());
         };
-        let tool = ToolName::of_operation(&row.server, row.operation_kind, &row.operation_name);
-        let tool = tool.map_err(|_| refuse())?;
+        // What is shown is the tool, where it is written as one; the round's operation may be a whole turn.
+        let shown =
+            request.tool.as_deref().filter(|tool| tool.contains(':')).and_then(|tool| ToolName::parse(tool).ok());
+        let tool = match shown {
+            Some(tool) => tool,
+            None => ToolName::of_operation(&row.server, row.operation_kind, &row.operation_name).map_err(|_| refuse())?,
+        };
         Ok(Approval { row, tool, request: request.clone(), arguments })
     }
 

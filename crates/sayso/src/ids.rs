@@ -12,6 +12,13 @@ pub(crate) fn random() -> Result<u128, Error> {
     Ok(u128::from_be_bytes(bytes))
 }
 
+/// So many random bytes, for whoever needs chance beside ids: a nonce, say.
+pub fn random_bytes<const N: usize>() -> Result<[u8; N], Error> {
+    let mut bytes = [0; N];
+    fill(&mut bytes)?;
+    Ok(bytes)
+}
+
 fn fill(bytes: &mut [u8]) -> Result<(), Error> {
     getrandom::fill(bytes).map_err(|_| Error::Unavailable("the machine gives no random numbers".to_owned()))
 }

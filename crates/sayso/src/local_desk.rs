@@ -65,13 +65,13 @@ impl LocalDesk {
     }
 
     /// The round, if it is the caller's own. Whose it is never changes, so it may be checked before a commit.
-    async fn own(&self, round: RoundId) -> Result<Arc<Question>, Error> {
+    pub(crate) async fn own(&self, round: RoundId) -> Result<Arc<Question>, Error> {
         self.check_may_collect()?;
         self.sayso.question(&self.caller, round).await
     }
 
     /// The row of the caller's own round.
-    async fn own_row(&self, round: RoundId) -> Result<Round, Error> {
+    pub(crate) async fn own_row(&self, round: RoundId) -> Result<Round, Error> {
         self.check_may_collect()?;
         Ok(self.sayso.seen_round(&self.caller, round).await?.0)
     }

@@ -82,6 +82,11 @@ impl LocalPeople {
         Ok(Submitting { question, command })
     }
 
+    /// Whether this caller may answer at all: persons may.
+    pub fn may_answer(&self) -> bool {
+        self.caller.may_answer()
+    }
+
     /// Refuses a payload for `error`. It is only reported where key, state and digest allow an answer at all, which the
     /// transaction that leaves the event says.
     pub(crate) async fn refuse(&self, round: RoundId, submission: Box<Submission>, error: Error) -> Error {

@@ -72,6 +72,36 @@ pub fn declined(reason: Option<&str>) -> String {
     format!("A person refused this call. It was not run. Do not try another way.{reason}")
 }
 
+/// What an agent reads of a call whose typed input a person did not want to give.
+pub fn input_declined(reason: Option<&str>) -> String {
+    let reason = reason.map(|reason| format!(" The reason: {reason}")).unwrap_or_default();
+    format!("A person refused to give what this call needs. It was not run. Do not try another way.{reason}")
+}
+
+/// What an agent reads of a call whose typed input was asked for and dismissed.
+pub const INPUT_DISMISSED: &str =
+    "The question for what this call needs was dismissed without an answer. Nobody refused. It was not run.";
+
+/// What an agent reads, beside the result, of a call whose values for these keys a person gave.
+pub fn supplied(keys: &[String]) -> String {
+    format!("A person gave the values of {} for this call; yours, if any, were not used.", keys.join(", "))
+}
+
+/// What an agent reads of a call that lacks a person's values.
+pub fn input_missing(tool: &str) -> String {
+    format!("The tool {tool} needs values that a person gives, and they were not given. The call was not run.")
+}
+
+/// What an agent reads of a call of a tool that it was not offered, or is offered no longer.
+pub fn not_offered(tool: &str) -> String {
+    format!("The tool {tool} is not offered to you. The call was not run.")
+}
+
+/// What an agent reads of a call whose arguments nobody can read.
+pub fn arguments_unreadable(why: &str) -> String {
+    format!("This call was not run: {why}. Send one JSON object, with each member once.")
+}
+
 /// What an agent reads of a call whose approval was dismissed.
 pub const DISMISSED: &str = "The question whether this call may run was dismissed without a decision. Nobody refused. \
                              It was not run.";

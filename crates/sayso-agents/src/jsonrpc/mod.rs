@@ -11,7 +11,7 @@ mod transport;
 
 pub use compose::{Outgoing, error, notification, request, result};
 pub use elicitation::{elicit_result, read_elicitation};
-pub use http::{Endpoint, HttpFault};
+pub use http::{Endpoint, HttpFault, Posted};
 pub use lines::{Line, LineReader};
 pub use message::{Kind, Malformed, Message};
 pub use process::{Launch, Launched, Program, Running};

@@ -136,6 +136,7 @@ use sayso::Error;
 use sayso::kit::{Ended, HumanInput, Runner, Spec, Task};
 
 use crate::operate::reach;
+pub(crate) use rounds::{AskingCall, Rounds, settle};
 
 /// The name of the harness.
 const HARNESS: &str = "script";

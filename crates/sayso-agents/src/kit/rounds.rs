@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use sayso::kit::{AgentSpec, ScriptedCall};
 use sayso::plan::DEFAULT_KEY;
-use sayso::{Ask, Desk, Error, ExecutionId, Failure, Fence, Handed, OperationKind, RoundId, Status, Step, wire, words};
+use sayso::{
+    Ask, Desk, Error, ExecutionId, Failure, Fence, Handed, Json, OperationKind, RoundId, Status, Step, UnixMs, wire,
+    words,
+};
 use sayso_core::limits::{LEASE_MS, OPEN_QUESTIONS_MAX, WAIT_MS_MAX};
 use sayso_core::round::Delivery;
 use tokio::sync::mpsc;
@@ -33,14 +35,23 @@ struct Open {
 /// The answer of a round, taken over; or why there is none.
 type Taken = (RoundId, Result<Handed, Error>);
 
+/// A call during which a server may ask.
+pub(crate) struct AskingCall {
+    /// Its rounds are numbered within this operation.
+    pub operation: String,
+    /// What it was called with.
+    pub arguments: Json,
+    /// Until when a person may answer.
+    pub deadline: Option<UnixMs>,
+    /// How many rounds it may ask for.
+    pub round_limit: u32,
+}
+
 /// The questions of one call.
-pub(super) struct Rounds<'a> {
+pub(crate) struct Rounds<'a> {
     pub desk: &'a Arc<dyn Desk>,
     pub execution: ExecutionId,
-    pub spec: &'a AgentSpec,
-    pub call: &'a ScriptedCall,
-    /// The call's place in the script, from 1: its rounds are numbered within it.
-    pub place: usize,
+    call: AskingCall,
     pub server: &'a str,
     pub tool: &'a str,
     open: Vec<Open>,
@@ -51,24 +62,23 @@ impl<'a> Rounds<'a> {
     pub fn new(
         desk: &'a Arc<dyn Desk>,
         execution: ExecutionId,
-        spec: &'a AgentSpec,
-        (place, call): (usize, &'a ScriptedCall),
+        call: AskingCall,
         (server, tool): (&'a str, &'a str),
     ) -> Self {
         let taken = mpsc::channel(OPEN_QUESTIONS_MAX);
-        Self { desk, execution, spec, call, place, server, tool, open: Vec::new(), taken }
+        Self { desk, execution, call, server, tool, open: Vec::new(), taken }
     }
 
     fn ask(&self, request: wire::Request) -> Ask {
         Ask {
             execution_id: Some(self.execution),
-            logical_operation_id: Some(format!("call-{}", self.place)),
+            logical_operation_id: Some(self.call.operation.clone()),
             server: Some(self.server.to_owned()),
             operation_kind: Some(OperationKind::Tool),
             operation_name: Some(self.tool.to_owned()),
             delivery: Some(Delivery::Live),
-            deadline: self.spec.deadline,
-            round_limit: Some(self.spec.round_limit),
+            deadline: self.call.deadline,
+            round_limit: Some(self.call.round_limit),
             calls: vec![wire::Call { name: self.tool.to_owned(), arguments: Some(self.call.arguments.clone()) }],
             ..Ask::one(DEFAULT_KEY, request)
         }
@@ -130,7 +140,7 @@ impl<'a> Rounds<'a> {
 }
 
 /// As [`Desk::settle`]; where a part is refused, because a round has ended meanwhile, each part for itself.
-pub(super) async fn settle(desk: &dyn Desk, steps: Vec<Step>) {
+pub(crate) async fn settle(desk: &dyn Desk, steps: Vec<Step>) {
     if steps.is_empty() || desk.settle(steps.clone()).await.is_ok() {
         return;
     }

@@ -7,7 +7,7 @@ use sayso::plan::{Plan, Run};
 use sayso::{Failure, OperationKind, Outcome, Step};
 
 use super::ended::{Answers, failure};
-use super::rounds::{Rounds, settle};
+use super::rounds::{AskingCall, Rounds, settle};
 use crate::operate::{Answer, Connection, OperateError, Operation, Planned, Reply, reach};
 
 /// What becomes of a run beside its answers.
@@ -61,7 +61,13 @@ impl<'a> Script<'a> {
         let managed = (self.task.human_input == HumanInput::Managed).then_some(self.task.rounds.as_ref()).flatten();
         match managed {
             Some(desk) => {
-                let mut rounds = Rounds::new(desk, self.task.execution, self.spec, (place, call), (server, tool));
+                let asking = AskingCall {
+                    operation: format!("call-{place}"),
+                    arguments: call.arguments.clone(),
+                    deadline: self.spec.deadline,
+                    round_limit: self.spec.round_limit,
+                };
+                let mut rounds = Rounds::new(desk, self.task.execution, asking, (server, tool));
                 let called = self.carry_out(server, tool, call, &mut rounds).await;
                 let steps = match &called {
                     Ok(Some(_)) => rounds.answered(),

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use sayso::plan::{DEFAULT_KEY, Elicitation, Run};
-use sayso_core::json::ObjectView;
+use sayso_core::json::{Json, ObjectView};
+use sayso_core::limits::{JSON_DEPTH_CEILING, LINE_BYTES_MAX};
 use serde_json::Value;
 
 use super::error::OperateError;
@@ -123,18 +124,24 @@ impl Connection {
     }
 
     async fn list_tools(&mut self, answering: &mut dyn Answer) -> Result<Vec<String>, OperateError> {
-        let (mut names, mut params) = (Vec::new(), "{}".to_owned());
+        let name = |tool: &Json| member(tool.as_str(), "name")?.as_str().map(str::to_owned);
+        Ok(self.list_definitions(answering).await?.iter().filter_map(name).collect())
+    }
+
+    /// What the server says of its tools, as it says it.
+    pub async fn list_definitions(&mut self, answering: &mut dyn Answer) -> Result<Vec<Json>, OperateError> {
+        let (mut definitions, mut params) = (Vec::new(), "{}".to_owned());
         for _ in 0..PAGES_MAX {
             let answer = self.request("tools/list", &params, answering, None).await?;
             let Some(result) = answer.member("result") else { break };
-            let page = member(result, "tools");
-            let tools = page.as_ref().and_then(Value::as_array).into_iter().flatten();
-            names.extend(tools.filter_map(|tool| Some(tool.get("name")?.as_str()?.to_owned())));
+            let tools = ObjectView::read(result).and_then(|view| view.get("tools"));
+            let tools = tools.and_then(|tools| Json::parse_within(tools, LINE_BYTES_MAX, JSON_DEPTH_CEILING).ok());
+            definitions.extend(tools.iter().flat_map(Json::items));
             let cursor = ObjectView::read(result).and_then(|view| view.get("nextCursor"));
             let Some(cursor) = cursor.filter(|cursor| *cursor != "null") else { break };
             params = format!(r#"{{"cursor":{cursor}}}"#);
         }
-        Ok(names)
+        Ok(definitions)
     }
 
     /// Sends a request and reads until its answer, answering the server's own requests meanwhile. The server has `limit`

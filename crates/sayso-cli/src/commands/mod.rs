@@ -1,5 +1,6 @@
 //! The commands, a file each: arguments, and what is done with them.
 
+pub mod agent;
 pub mod answer;
 pub mod bench;
 pub mod demo;
@@ -22,6 +23,7 @@ use crate::error::CommandError;
 /// Does what the command line says.
 pub async fn run(Args { place, command }: Args) -> Result<(), CommandError> {
     match command {
+        Command::Agent(args) => agent::run(&place, args).await,
         Command::Demo(args) => demo::run(&place, args).await,
         Command::Doctor(args) => doctor::run(&place, args).await,
         Command::Gate(args) => gate::run(&place, args).await,

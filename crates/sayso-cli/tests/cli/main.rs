@@ -6,6 +6,7 @@
     reason = "a test stops at what it did not expect"
 )]
 
+mod agents;
 mod answers;
 mod benching;
 #[path = "../../../sayso-store/tests/support/cluster.rs"]

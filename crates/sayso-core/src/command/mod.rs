@@ -25,6 +25,8 @@ use crate::time::UnixMs;
 pub enum RoundExecution {
     /// One that runs already, started by the same principal.
     Existing(ExecutionId),
+    /// One that runs already and suspends: from now on it lives in no worker, and ends with its rounds.
+    Suspending(ExecutionId),
     /// A new one, stored in the same transaction.
     New {
         /// Its id.

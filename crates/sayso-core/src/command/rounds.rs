@@ -135,6 +135,10 @@ fn check_new<V: View>(new: &NewRound, work: &Work<V>) -> Result<(), Error> {
 fn execution_of<V: View>(work: &Work<V>, new: &NewRound) -> Result<(Execution, bool), Stop<V::Error>> {
     match &new.execution {
         RoundExecution::Existing(id) => Ok((running_execution(work, *id, new)?, false)),
+        RoundExecution::Suspending(id) => {
+            let execution = running_execution(work, *id, new)?;
+            Ok((Execution { owner: None, ends_with_round: true, ..execution }, false))
+        }
         RoundExecution::New { id, kind, ends_with_round } => {
             let owner = new.fence.as_ref().map(|fence| fence.owner.clone());
             let execution = executions::record(work.now, *id, *kind, &new.asked_by);

@@ -75,6 +75,7 @@ pub(super) async fn what_a_policy_decides_alone_is_an_event_of_its_own<S: Subjec
 pub(super) async fn the_opaque_state_is_handed_over_byte_for_byte_and_erased_at_the_end<S: Subject>(bench: &Bench<S>) {
     let (id, fence) = bench.deliverable(Delivery::Resumable).await;
     let start = || Command::StartDelivery { round: id, fence: fence.clone() };
+    assert_eq!(bench.store.request_state(id).await.expect("is read").as_deref(), Some(SEALED), "reading takes nothing");
     for _ in 0..2 {
         let content = bench.handed(start()).await.expect("handed over");
         assert_eq!(content.request_state.as_deref(), Some(SEALED));
@@ -84,4 +85,5 @@ pub(super) async fn the_opaque_state_is_handed_over_byte_for_byte_and_erased_at_
     assert_eq!(first.request_state.as_deref(), Some(SEALED));
     let again = bench.collect(round.id, "once").await.expect("collected again");
     assert_eq!(again.request_state, None, "erased when the round was finished");
+    assert_eq!(bench.store.request_state(round.id).await, Ok(None));
 }

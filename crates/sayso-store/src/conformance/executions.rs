@@ -4,7 +4,7 @@ use sayso_core::command::{Command, RoundExecution};
 use sayso_core::error::ErrorCode;
 use sayso_core::execution::{ExecutionKind, Lifecycle, Outcome};
 use sayso_core::id::ExecutionId;
-use sayso_core::round::{Delivery, Failure, Status};
+use sayso_core::round::{Delivery, Failure, FailureRequest, Status};
 
 use super::Subject;
 use super::bench::{Bench, CONFLICT, START, ada, agent, code, failure_of, json, submission, submit};
@@ -45,6 +45,36 @@ pub(super) async fn an_execution_started_for_a_round_ends_with_it<S: Subject>(be
     bench.delivered(live, &fence).await.expect("delivered");
     let resolved = bench.resolve(live, &fence).await.expect("resolved");
     assert_eq!(bench.execution(resolved.execution_id).await.lifecycle(), Lifecycle::Running, "its worker ends it");
+}
+
+pub(super) async fn an_execution_that_suspends_leaves_its_worker_and_ends_with_its_last_round<S: Subject>(
+    bench: &Bench<S>,
+) {
+    let suspended = |execution: ExecutionId| {
+        let mut new = bench.asking(Delivery::Resumable);
+        new.execution = RoundExecution::Suspending(execution);
+        new
+    };
+    let live = bench.asked(Delivery::Live).await;
+    let execution = live.execution_id;
+    let first = bench.create(suspended(execution)).await.expect("stored");
+    let row = bench.execution(execution).await;
+    assert_eq!((row.owner, row.ends_with_round), (None, true));
+    let fence = live.fence.clone().expect("held");
+    bench.fail(live.id, Some(&fence), Failure::new(Failure::WITHDRAWN, "because")).await.expect("failed");
+    assert_eq!(bench.execution(execution).await.outcome, None, "another round of it is open");
+    // Its next round takes the place of the first in one transaction, and the execution goes on.
+    let (new, failure) = (suspended(execution), Failure::new(Failure::SUPERSEDED, "asked anew"));
+    let second = new.id;
+    let request = FailureRequest { fence: None, principal: agent(), failure };
+    let unit = vec![Command::CreateRound(Box::new(new)), Command::Fail { round: first.id, request }];
+    bench.store.commit(unit).await.expect("stored");
+    assert_eq!(bench.execution(execution).await.outcome, None);
+    let failure = Failure::new(Failure::WITHDRAWN, "because");
+    bench.fail(second, None, failure.clone()).await.expect("failed");
+    assert_eq!(bench.execution(execution).await.outcome, Some(Outcome::Failed(failure)));
+    let late = bench.create(suspended(execution)).await;
+    assert_eq!(code(late), CONFLICT, "what has finished does not suspend");
 }
 
 pub(super) async fn cancelling_fails_what_is_pending_and_repeats<S: Subject>(bench: &Bench<S>) {

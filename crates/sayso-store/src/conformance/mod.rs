@@ -101,6 +101,7 @@ macro_rules! conformance {
         executions {
             a_result_is_stored_once
             an_execution_started_for_a_round_ends_with_it
+            an_execution_that_suspends_leaves_its_worker_and_ends_with_its_last_round
             cancelling_fails_what_is_pending_and_repeats
             an_orphan_is_lost_unless_its_worker_lives_or_its_rounds_decide
             pending_rounds_are_counted_and_listed

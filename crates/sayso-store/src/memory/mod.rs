@@ -157,6 +157,9 @@ impl Store for MemoryStore {
     async fn details(&self, id: RoundId) -> Result<Option<Json>, Error> {
         Ok(self.tables().details.get(&id).cloned())
     }
+    async fn request_state(&self, id: RoundId) -> Result<Option<String>, Error> {
+        Ok(self.tables().request_states.get(&id).cloned())
+    }
     async fn lease_until(&self, owner: &str) -> Result<Option<UnixMs>, Error> {
         Ok(self.tables().owners.get(owner).copied())
     }

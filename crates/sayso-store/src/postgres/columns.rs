@@ -113,6 +113,7 @@ pub(super) fn of_execution_states<'a>(changes: &[Change<'a, Execution>]) -> Vec<
         column(&rows, |row| Key(row.id.to_bytes())),
         column(&rows, |row| row.created_at.0),
         column(&rows, |row| row.owner.as_deref()),
+        column(&rows, |row| row.ends_with_round),
         column(&rows, |row| i64::from(row.pending_inputs)),
         column(&rows, |row| i64::from(row.pending_approvals)),
         column(&rows, |row| row.finished_at.map(|at| at.0)),

@@ -94,7 +94,7 @@ impl Keys {
                     self.owners.insert(fence.owner.clone());
                 }
                 match &new.execution {
-                    RoundExecution::Existing(id) => {
+                    RoundExecution::Existing(id) | RoundExecution::Suspending(id) => {
                         self.executions.insert(*id);
                         self.operations.insert((*id, new.logical_operation_id.clone()));
                     }
@@ -106,7 +106,8 @@ impl Keys {
                 if let Some(creation) = &new.creation {
                     self.creations.insert((new.asked_by.to_string(), creation.key.clone()));
                 }
-                let (RoundExecution::Existing(id) | RoundExecution::New { id, .. }) = &new.execution;
+                let (RoundExecution::Existing(id) | RoundExecution::Suspending(id) | RoundExecution::New { id, .. }) =
+                    &new.execution;
                 self.executions.insert(*id);
                 self.operations.insert((*id, new.logical_operation_id.clone()));
             }

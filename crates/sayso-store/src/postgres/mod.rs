@@ -170,6 +170,9 @@ impl Store for PostgresStore {
     async fn details(&self, id: RoundId) -> Result<Option<Json>, Error> {
         rows::details(&mut self.reading().await?, id).await.map_err(Failure::unchanged)
     }
+    async fn request_state(&self, id: RoundId) -> Result<Option<String>, Error> {
+        rows::request_state(&mut self.reading().await?, id).await.map_err(Failure::unchanged)
+    }
     async fn lease_until(&self, owner: &str) -> Result<Option<UnixMs>, Error> {
         rows::owner(&mut self.reading().await?, owner).await.map_err(Failure::unchanged)
     }

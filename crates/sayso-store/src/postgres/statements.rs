@@ -37,9 +37,9 @@ const ROUND_STATE_TYPES: &str = "text, bigint, text, uuid, bigint, text, bytea, 
     bigint, bigint, bigint, text, text";
 const EXECUTION_TYPES: &str =
     "uuid, text, text, text, boolean, bigint, bigint, bigint, bigint, text, text, text, bigint";
-const EXECUTION_STATE: &str =
-    "owner, pending_inputs, pending_approvals, finished_at, outcome, failure_code, failure_message, collected_at";
-const EXECUTION_STATE_TYPES: &str = "text, bigint, bigint, bigint, text, text, text, bigint";
+const EXECUTION_STATE: &str = "owner, ends_with_round, pending_inputs, pending_approvals, finished_at, outcome, failure_code, failure_message, \
+     collected_at";
+const EXECUTION_STATE_TYPES: &str = "text, boolean, bigint, bigint, bigint, text, text, text, bigint";
 const GRANT_TYPES: &str = "uuid, text, text, text, uuid, text, bigint, bigint, bigint, bigint, bigint";
 const TOKEN_TYPES: &str = "uuid, text, text, bytea, bigint, bigint, bigint";
 

@@ -100,6 +100,9 @@ impl Store for SqliteStore {
     async fn details(&self, id: RoundId) -> Result<Option<Json>, Error> {
         self.readers.read(move |db| rows::details(db, id)).await
     }
+    async fn request_state(&self, id: RoundId) -> Result<Option<String>, Error> {
+        self.readers.read(move |db| rows::request_state(db, id)).await
+    }
     async fn lease_until(&self, owner: &str) -> Result<Option<UnixMs>, Error> {
         let owner = owner.to_owned();
         self.readers.read(move |db| rows::owner(db, &owner)).await

@@ -112,8 +112,8 @@ impl Chain {
                 ])?;
             }
             Write::Execution(execution) => match known.execution(execution.id) {
-                Some(_) => change_execution(statements, execution)?,
-                None => put_execution(statements, execution)?,
+                Some(before) if is_held_alike(&before, execution) => change_execution(statements, execution)?,
+                _ => put_execution(statements, execution)?,
             },
             Write::Result { execution, result } => {
                 db.prepare_cached("INSERT INTO results (execution_id, result) VALUES (?1, ?2)")?
@@ -230,6 +230,11 @@ fn put_execution(statements: &Statements<'_>, execution: &Execution) -> rusqlite
         to.put(failure.map(|failure| failure.message.as_str()))?;
         to.put(execution.collected_at.map(|at| at.0))
     })
+}
+
+/// Whether nothing changed but what usually does: only suspending makes an execution nobody's.
+fn is_held_alike(before: &Execution, after: &Execution) -> bool {
+    before.owner == after.owner && before.ends_with_round == after.ends_with_round
 }
 
 fn change_execution(statements: &Statements<'_>, execution: &Execution) -> rusqlite::Result<()> {

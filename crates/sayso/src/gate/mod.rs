@@ -36,6 +36,7 @@ mod permit;
 mod reviewed;
 mod state;
 mod told;
+mod turn;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,6 +59,7 @@ pub use call::{Call, definition_of};
 pub(crate) use call::{operation, session_prefix};
 pub(crate) use held::Held;
 use reviewed::Reviewed;
+pub use turn::{Admitted, Asked, Weighed};
 
 /// The key of the call in its round.
 pub const CALL_KEY: &str = "call";

@@ -3,10 +3,11 @@
 use sayso_core::command::{Command, PolicyRuling};
 use sayso_core::error::Error;
 use sayso_core::id::GrantId;
-use sayso_core::policy::{Basis, DEFAULT_RULE, DEFINITION, Decision, Policy, Verdict};
+use sayso_core::policy::{Basis, DEFINITION, Decision, Policy, Verdict};
 use sayso_core::round::Digest;
 use sayso_core::wire::GrantUse;
 
+use super::turn::is_waved_through;
 use super::{Allowed, By, Call, Gate};
 use crate::local_desk::to_json;
 use crate::words;
@@ -39,7 +40,7 @@ impl Gate {
             }
             Decision::Ask => {}
         }
-        if call.is_harmless && !verdict.is_unsure && verdict.rules.iter().all(|rule| rule.id == DEFAULT_RULE) {
+        if is_waved_through(call, verdict) {
             return allowed(By::Program);
         }
         match self.use_grant(call, policy, verdict).await? {
@@ -59,9 +60,14 @@ impl Gate {
         if verdict.is_unsure {
             return Ok(None);
         }
+        self.desk.used_grant(&Self::wanted(call, policy, verdict)?).await
+    }
+
+    /// What a grant must cover.
+    pub(super) fn wanted(call: &Call, policy: &Policy, verdict: &Verdict) -> Result<GrantUse, Error> {
         let facts = policy.facts(&call.tool, call.annotations);
         let asked = to_json(&call.requests(&call.arguments, policy, verdict))?;
-        let wanted = GrantUse {
+        Ok(GrantUse {
             session_id: call.session.clone(),
             tool: call.tool.to_string(),
             arguments: call.arguments.clone(),
@@ -71,7 +77,6 @@ impl Gate {
             digest: Some(Digest::of_requests(&asked)),
             require_second_person: verdict.require_second_person,
             changed_definition: verdict.rules.iter().any(|rule| rule.id == DEFINITION),
-        };
-        self.desk.used_grant(&wanted).await
+        })
     }
 }

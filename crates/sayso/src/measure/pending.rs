@@ -92,7 +92,7 @@ fn another(pattern: &NewRound, now: UnixMs, deadline: Option<UnixMs>) -> Result<
             kind: *kind,
             ends_with_round: *ends_with_round,
         },
-        existing @ RoundExecution::Existing(_) => existing.clone(),
+        existing @ (RoundExecution::Existing(_) | RoundExecution::Suspending(_)) => existing.clone(),
     };
     Ok(NewRound { id: ids::new_id(now, RoundId::from_parts)?, execution, deadline, ..pattern.clone() })
 }

@@ -119,7 +119,8 @@ impl SqliteExecutionStore {
         SqliteManagedInputStore(self.0.clone())
     }
 
-    pub(crate) fn opened(&self) -> (&Sayso, &Principal) {
+    /// The rounds of these executions as the rest of the library has them, and who asks in them.
+    pub fn opened(&self) -> (&Sayso, &Principal) {
         (&self.0.sayso, &self.0.asker)
     }
 }
@@ -140,7 +141,8 @@ impl PostgresExecutionStore {
         PostgresManagedInputStore(self.0.clone())
     }
 
-    pub(crate) fn opened(&self) -> (&Sayso, &Principal) {
+    /// The rounds of these executions as the rest of the library has them, and who asks in them.
+    pub fn opened(&self) -> (&Sayso, &Principal) {
         (&self.0.sayso, &self.0.asker)
     }
 }

@@ -146,6 +146,9 @@ impl Store for Faulty {
     async fn details(&self, id: RoundId) -> Result<Option<Json>, Error> {
         self.call(self.store.details(id)).await
     }
+    async fn request_state(&self, id: RoundId) -> Result<Option<String>, Error> {
+        self.call(self.store.request_state(id)).await
+    }
     async fn lease_until(&self, owner: &str) -> Result<Option<UnixMs>, Error> {
         self.call(self.store.lease_until(owner)).await
     }

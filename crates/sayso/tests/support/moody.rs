@@ -83,6 +83,9 @@ impl Store for Moody {
     async fn details(&self, id: RoundId) -> Result<Option<Json>, Error> {
         self.reads()?.details(id).await
     }
+    async fn request_state(&self, id: RoundId) -> Result<Option<String>, Error> {
+        self.reads()?.request_state(id).await
+    }
     async fn lease_until(&self, owner: &str) -> Result<Option<UnixMs>, Error> {
         self.reads()?.lease_until(owner).await
     }

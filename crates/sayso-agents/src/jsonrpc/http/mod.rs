@@ -9,8 +9,10 @@ mod endpoint;
 mod events;
 mod exchange;
 mod fault;
+mod post;
 mod session;
 mod stream;
 
 pub use endpoint::Endpoint;
 pub use fault::HttpFault;
+pub use post::Posted;

@@ -12,7 +12,9 @@ pub(super) use executions::{
     COLUMNS as EXECUTION_COLUMNS, execution_with_pending, executions, owner, read as read_execution, result,
 };
 pub(super) use grants::{COLUMNS as GRANT_COLUMNS, grant, grants, read as read_grant};
-pub(super) use rounds::{COLUMNS as ROUND_COLUMNS, answer, details, read as read_round, stored_round, stored_rounds};
+pub(super) use rounds::{
+    COLUMNS as ROUND_COLUMNS, answer, details, read as read_round, request_state, stored_round, stored_rounds,
+};
 pub(super) use sweep::{abandoned, last_wait_ms, next_deadline, overdue};
 pub(super) use tokens::{COLUMNS as TOKEN_COLUMNS, read as read_token, token_by_hash, tokens};
 

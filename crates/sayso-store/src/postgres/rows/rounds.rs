@@ -142,3 +142,11 @@ pub(crate) async fn details(db: &mut Taken<'_>, id: RoundId) -> Result<Option<Js
     let Some(row) = db.first(sql, &[&Key(id.to_bytes())]).await? else { return Ok(None) };
     Ok(Some(Columns::of(&row, "round").json(0)?))
 }
+
+pub(crate) async fn request_state(db: &mut Taken<'_>, id: RoundId) -> Result<Option<String>, failure::Failure> {
+    let sql = "SELECT request_state FROM request_states WHERE round_id = $1";
+    let Some(row) = db.first(sql, &[&Key(id.to_bytes())]).await? else { return Ok(None) };
+    let columns = Columns::of(&row, "request state");
+    let text = String::from_utf8(columns.get::<&[u8]>(0)?.to_vec()).map_err(|_| columns.corrupt())?;
+    Ok(Some(text))
+}

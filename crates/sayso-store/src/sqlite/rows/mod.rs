@@ -13,7 +13,8 @@ pub(super) use executions::{
 };
 pub(super) use grants::{COLUMNS as GRANT_COLUMNS, grant, grants};
 pub(super) use rounds::{
-    ROUND_COLUMNS, answer, content, creation, details, operation, round, stored_round, stored_rounds, unfinished_rounds,
+    ROUND_COLUMNS, answer, content, creation, details, operation, request_state, round, stored_round, stored_rounds,
+    unfinished_rounds,
 };
 pub(super) use sweep::{abandoned, last_wait_ms, next_deadline, overdue};
 pub(super) use tokens::{COLUMNS as TOKEN_COLUMNS, sessions, token, token_by_hash, tokens};

@@ -137,6 +137,11 @@ pub(crate) fn details(db: &Connection, id: RoundId) -> Result<Option<Json>, Read
     first(&mut statement.query(params![id.to_bytes()])?, |row| json(&row.get::<_, String>(0)?, "round"))
 }
 
+pub(crate) fn request_state(db: &Connection, id: RoundId) -> Result<Option<String>, ReadError> {
+    let mut statement = db.prepare_cached("SELECT request_state FROM request_states WHERE round_id = ?1")?;
+    first(&mut statement.query(params![id.to_bytes()])?, |row| Ok(row.get(0)?))
+}
+
 pub(crate) fn answer(db: &Connection, id: RoundId) -> Result<Option<StoredAnswer>, ReadError> {
     let mut statement = db.prepare_cached("SELECT submitted, effective FROM answers WHERE round_id = ?1")?;
     first(&mut statement.query(params![id.to_bytes()])?, |row| {
