@@ -115,8 +115,8 @@ struct Touched {
 impl Touched {
     fn note(&mut self, write: &Write) {
         match write {
-            Write::Round(round) => drop(self.rounds.insert(round.id)),
-            Write::Execution(execution) => drop(self.executions.insert(execution.id)),
+            Write::NewRound { round, .. } | Write::Round(round) => drop(self.rounds.insert(round.id)),
+            Write::NewExecution(execution) | Write::Execution(execution) => drop(self.executions.insert(execution.id)),
             Write::Event(_) => {}
             _ => return,
         }

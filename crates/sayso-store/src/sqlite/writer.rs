@@ -15,11 +15,12 @@ use sayso_core::limits::{COMMIT_COMMANDS_MAX, COMMIT_QUEUE_MAX};
 use sayso_core::time::UnixMs;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
+use super::chain::{Chain, Mark};
 use super::change::Waiting;
 use super::known::Known;
 use super::reader::ReadError;
 use super::statements::{Sql, Statements};
-use super::writes::{Chain, Mark};
+use super::writes::Writing;
 use super::{open, view::SqliteView};
 use crate::clock::Clock;
 use crate::{Hints, Observing};
@@ -328,8 +329,8 @@ impl<'db> Batch<'_, 'db> {
     fn write(&mut self, writes: &[Write]) -> Result<(), ReadError> {
         for write in writes {
             self.touched.note(write);
-            self.chain.write(self.statements, &self.known, &self.waiting, write)?;
-            self.known.note(write);
+            let Self { statements, known, waiting, chain, .. } = self;
+            Writing { statements, known, waiting, chain }.write(write)?;
         }
         Ok(())
     }
@@ -356,10 +357,10 @@ struct Touched {
 impl Touched {
     fn note(&mut self, write: &Write) {
         match write {
-            Write::Round(round) => {
+            Write::NewRound { round, .. } | Write::Round(round) => {
                 self.rounds.insert(round.id);
             }
-            Write::Execution(execution) => {
+            Write::NewExecution(execution) | Write::Execution(execution) => {
                 self.executions.insert(execution.id);
             }
             Write::Event(_) => self.events = true,
