@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use sayso_core::command::Command;
 use sayso_core::error::{Error, ErrorCode};
-use sayso_core::id::{ExecutionId, RoundId};
+use sayso_core::id::ExecutionId;
 use sayso_core::round::{Fence, FenceToken, Status};
-use sayso_store::{Hints, RoundFilter, Store};
+use sayso_store::{ChangedRound, Hints, RoundFilter, Store};
 use support::{answering, asking, file_in, open, open_hinting, round_id, try_open};
 use tokio::sync::Notify;
 
@@ -197,7 +197,7 @@ struct Heard {
 }
 
 impl Hints for Heard {
-    fn changed(&self, _: &[RoundId], _: &[ExecutionId], _: u64) {
+    fn changed(&self, _: &[ChangedRound], _: &[ExecutionId], _: u64) {
         self.commits.fetch_add(1, Ordering::SeqCst);
     }
     fn changed_elsewhere(&self) {

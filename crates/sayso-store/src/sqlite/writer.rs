@@ -1,7 +1,7 @@
 //! The one thread that writes: it drains its queue into one transaction, commits, then answers. No lingering: whoever
 //! comes while a commit runs shares the next one.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,6 +12,7 @@ use sayso_core::command::{Command, Reply, Write, apply};
 use sayso_core::error::Error;
 use sayso_core::id::{ExecutionId, RoundId};
 use sayso_core::limits::{COMMIT_COMMANDS_MAX, COMMIT_QUEUE_MAX};
+use sayso_core::round::Round;
 use sayso_core::time::UnixMs;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
@@ -23,7 +24,7 @@ use super::statements::{Sql, Statements};
 use super::writes::Writing;
 use super::{open, view::SqliteView};
 use crate::clock::Clock;
-use crate::{Hints, Observing};
+use crate::{ChangedRound, Hints, Observing};
 
 /// How often a process that has somebody waiting looks for changes by other processes.
 const LOOK_EVERY: Duration = Duration::from_millis(25);
@@ -348,7 +349,7 @@ impl<'db> Batch<'_, 'db> {
 /// What a batch changed, for the hints after its commit.
 #[derive(Default)]
 struct Touched {
-    rounds: HashSet<RoundId>,
+    rounds: HashMap<RoundId, Arc<Round>>,
     executions: HashSet<ExecutionId>,
     last_event: u64,
     events: bool,
@@ -358,7 +359,7 @@ impl Touched {
     fn note(&mut self, write: &Write) {
         match write {
             Write::NewRound { round, .. } | Write::Round(round) => {
-                self.rounds.insert(round.id);
+                self.rounds.insert(round.id, round.clone());
             }
             Write::NewExecution(execution) | Write::Execution(execution) => {
                 self.executions.insert(execution.id);
@@ -370,7 +371,8 @@ impl Touched {
 
     fn tell(&self, hints: &dyn Hints) {
         if self.events || !self.rounds.is_empty() || !self.executions.is_empty() {
-            let rounds: Vec<_> = self.rounds.iter().copied().collect();
+            let changed = |(id, row): (&RoundId, &Arc<Round>)| ChangedRound { id: *id, row: Some(row.clone()) };
+            let rounds: Vec<_> = self.rounds.iter().map(changed).collect();
             let executions: Vec<_> = self.executions.iter().copied().collect();
             hints.changed(&rounds, &executions, self.last_event);
         }

@@ -13,35 +13,19 @@ use super::super::reader::ReadError;
 use super::{first, row_count};
 
 /// An event as it stands in its list. Its number follows from its place, and the hash before it stands there too.
-#[derive(Serialize, Deserialize)]
-struct Listed<'a> {
+#[derive(Deserialize)]
+struct Listed {
     at: i64,
-    #[serde(skip_serializing_if = "Option::is_none")]
     execution: Option<Hex<16>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     round: Option<Hex<16>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    principal: Option<Cow<'a, Principal>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    principal: Option<Principal>,
     channel: Option<Channel>,
-    body: Cow<'a, EventBody>,
+    body: EventBody,
     hash: Hex<32>,
 }
 
 /// Bytes, as twice as many lower-case hexadecimal digits.
 struct Hex<const BYTES: usize>([u8; BYTES]);
-
-impl<const BYTES: usize> Serialize for Hex<BYTES> {
-    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        let mut text = [[0; 2]; BYTES];
-        for (pair, byte) in text.iter_mut().zip(self.0) {
-            let digit = |four: u8| DIGITS.get(usize::from(four)).copied().unwrap_or_default();
-            *pair = [digit(byte >> 4), digit(byte & 15)];
-        }
-        to.serialize_str(str::from_utf8(text.as_flattened()).unwrap_or_default())
-    }
-}
 
 impl<'de, const BYTES: usize> Deserialize<'de> for Hex<BYTES> {
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
@@ -63,27 +47,54 @@ impl<'de, const BYTES: usize> Deserialize<'de> for Hex<BYTES> {
     }
 }
 
-/// The text of a list of events.
+/// The text of a list of events. Written by hand: every transaction does it for all that happened in it.
 pub(crate) fn list(events: &[Event]) -> Result<String, ReadError> {
-    let listed = events.iter().map(|Event { event, hash, .. }| Listed {
-        at: event.at.0,
-        execution: event.execution_id.map(|id| Hex(id.to_bytes())),
-        round: event.round_id.map(|id| Hex(id.to_bytes())),
-        principal: event.principal.as_ref().map(Cow::Borrowed),
-        channel: event.channel,
-        body: Cow::Borrowed(&event.body),
-        hash: Hex(*hash),
-    });
-    let mut text = Vec::with_capacity(320 * events.len());
-    let mut to = serde_json::Serializer::new(&mut text);
-    serde::Serializer::collect_seq(&mut to, listed).map_err(|_| ReadError::Corrupt("event"))?;
+    let mut text = Vec::with_capacity(LISTED_BYTES * events.len());
+    for Event { event, hash, .. } in events {
+        text.extend_from_slice(if text.is_empty() { b"[{\"at\":" } else { b",{\"at\":" });
+        value(&mut text, &event.at.0)?;
+        if let Some(id) = event.execution_id {
+            hex(&mut text, b",\"execution\":\"", &id.to_bytes());
+        }
+        if let Some(id) = event.round_id {
+            hex(&mut text, b",\"round\":\"", &id.to_bytes());
+        }
+        if let Some(principal) = &event.principal {
+            text.extend_from_slice(b",\"principal\":");
+            value(&mut text, principal)?;
+        }
+        if let Some(channel) = event.channel {
+            text.extend_from_slice(b",\"channel\":");
+            value(&mut text, &channel)?;
+        }
+        text.extend_from_slice(b",\"body\":");
+        value(&mut text, &event.body)?;
+        hex(&mut text, b",\"hash\":\"", hash);
+        text.push(b'}');
+    }
+    text.push(b']');
     String::from_utf8(text).map_err(|_| ReadError::Corrupt("event"))
+}
+
+/// What most events take in a list; longer ones take longer.
+const LISTED_BYTES: usize = 352;
+
+fn value(text: &mut Vec<u8>, value: &impl Serialize) -> Result<(), ReadError> {
+    serde_json::to_writer(text, value).map_err(|_| ReadError::Corrupt("event"))
+}
+
+fn hex(text: &mut Vec<u8>, before: &[u8], bytes: &[u8]) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    text.extend_from_slice(before);
+    let digit = |four: u8| DIGITS.get(usize::from(four)).copied().unwrap_or_default();
+    text.extend(bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]));
+    text.push(b'"');
 }
 
 /// The events of a list that ends with number `last_seq`.
 fn unlist(last_seq: u64, previous_hash: [u8; 32], text: &str) -> Result<Vec<Event>, ReadError> {
     let corrupt = || ReadError::Corrupt("event");
-    let listed: Vec<Listed<'_>> = serde_json::from_str(text).map_err(|_| corrupt())?;
+    let listed: Vec<Listed> = serde_json::from_str(text).map_err(|_| corrupt())?;
     let before = u64::try_from(listed.len()).ok().and_then(|count| last_seq.checked_sub(count)).ok_or_else(corrupt)?;
     let mut previous_hash = previous_hash;
     let events = listed.into_iter().zip(before.saturating_add(1)..).map(|(event, seq)| {
@@ -94,9 +105,9 @@ fn unlist(last_seq: u64, previous_hash: [u8; 32], text: &str) -> Result<Vec<Even
                 at: UnixMs(event.at),
                 execution_id: event.execution.map(|id| ExecutionId::from_bytes(id.0)),
                 round_id: event.round.map(|id| RoundId::from_bytes(id.0)),
-                principal: event.principal.map(Cow::into_owned),
+                principal: event.principal,
                 channel: event.channel,
-                body: event.body.into_owned(),
+                body: event.body,
             },
             previous_hash,
             hash,
