@@ -1,12 +1,12 @@
 //! Waiting without polling. A hint wakes whoever waits for that row. It brings the row where this process has just
 //! committed it; otherwise the row is read again before anything is believed.
 
-use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use foldhash::{HashMap, HashMapExt as _};
 use sayso_core::id::{ExecutionId, RoundId};
 use sayso_core::round::Round;
 use sayso_store::{ChangedRound, Hints, Observing};

@@ -2,10 +2,10 @@
 //! tells exactly inside a transaction; then most commands read nothing.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::Arc;
 
+use foldhash::{HashMap, HashMapExt as _};
 use sayso_core::command::{DeliveryContent, Write};
 use sayso_core::execution::Execution;
 use sayso_core::id::{ExecutionId, RoundId};

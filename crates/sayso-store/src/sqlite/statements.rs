@@ -2,8 +2,8 @@
 //! and nothing else.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 
+use foldhash::{HashMap, HashMapExt as _};
 use rusqlite::{Connection, Statement, ToSql};
 
 use super::rows;

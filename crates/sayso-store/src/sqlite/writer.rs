@@ -1,12 +1,12 @@
 //! The one thread that writes: it drains its queue into one transaction, commits, then answers. No lingering: whoever
 //! comes while a commit runs shares the next one.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use foldhash::{HashMap, HashSet};
 use rusqlite::Connection;
 use sayso_core::command::{Command, Reply, Write, apply};
 use sayso_core::error::Error;

@@ -83,11 +83,15 @@ fn value(text: &mut Vec<u8>, value: &impl Serialize) -> Result<(), ReadError> {
     serde_json::to_writer(text, value).map_err(|_| ReadError::Corrupt("event"))
 }
 
-fn hex(text: &mut Vec<u8>, before: &[u8], bytes: &[u8]) {
+fn hex<const BYTES: usize>(text: &mut Vec<u8>, before: &[u8], bytes: &[u8; BYTES]) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    text.extend_from_slice(before);
     let digit = |four: u8| DIGITS.get(usize::from(four)).copied().unwrap_or_default();
-    text.extend(bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]));
+    let mut digits = [[0; 2]; BYTES];
+    for (pair, byte) in digits.iter_mut().zip(bytes) {
+        *pair = [digit(byte >> 4), digit(byte & 15)];
+    }
+    text.extend_from_slice(before);
+    text.extend_from_slice(digits.as_flattened());
     text.push(b'"');
 }
 
