@@ -1,5 +1,7 @@
 //! The audit trail: every change that a person or an auditor cares about, chained by hashes. Values never.
 
+use std::io::Write as _;
+
 use sha2::{Digest as _, Sha256};
 
 use crate::id::{ExecutionId, GrantId, RoundId, TokenId};
@@ -147,21 +149,32 @@ impl Event {
 
 /// Length-prefixed, so that no two events share their bytes.
 fn hash(event: &NewEvent, seq: u64, previous: &[u8; 32]) -> [u8; 32] {
-    let mut hasher = Sha256::new();
-    hasher.update(previous);
-    hasher.update(seq.to_be_bytes());
-    hasher.update(event.at.0.to_be_bytes());
-    let text = |part: Option<String>| part.unwrap_or_default();
-    for part in [
-        text(event.execution_id.map(|id| id.to_string())),
-        text(event.round_id.map(|id| id.to_string())),
-        text(event.principal.as_ref().map(Principal::to_string)),
-        text(event.channel.map(|channel| channel.as_str().to_owned())),
-        // The payload is a small tagged enum of plain members: writing it cannot fail.
-        serde_json::to_string(&event.body).unwrap_or_default(),
-    ] {
-        hasher.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_be_bytes());
-        hasher.update(part.as_bytes());
+    let mut bytes = Vec::with_capacity(HASHED_BYTES);
+    bytes.extend_from_slice(previous);
+    bytes.extend_from_slice(&seq.to_be_bytes());
+    bytes.extend_from_slice(&event.at.0.to_be_bytes());
+    // Writing to memory cannot fail, and the payload is a small tagged enum of plain members.
+    part(&mut bytes, |to| event.execution_id.map_or(Ok(()), |id| write!(to, "{id}")));
+    part(&mut bytes, |to| event.round_id.map_or(Ok(()), |id| write!(to, "{id}")));
+    part(&mut bytes, |to| event.principal.as_ref().map_or(Ok(()), |principal| write!(to, "{principal}")));
+    part(&mut bytes, |to| event.channel.map_or(Ok(()), |channel| to.write_all(channel.as_str().as_bytes())));
+    part(&mut bytes, |to| serde_json::to_writer(to, &event.body).map_err(std::io::Error::from));
+    Sha256::digest(&bytes).into()
+}
+
+/// What most events hash; longer ones take longer.
+const HASHED_BYTES: usize = 320;
+
+/// Writes a part behind its length.
+fn part(bytes: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) {
+    let length_at = bytes.len();
+    bytes.extend_from_slice(&[0; 8]);
+    let start = bytes.len();
+    if write(bytes).is_err() {
+        bytes.truncate(start);
     }
-    hasher.finalize().into()
+    let length = u64::try_from(bytes.len() - start).unwrap_or(u64::MAX);
+    if let Some(place) = bytes.get_mut(length_at..start) {
+        place.copy_from_slice(&length.to_be_bytes());
+    }
 }

@@ -74,8 +74,8 @@ macro_rules! prefixed_ids {
         }
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                let body = encode(self.0);
-                write!(f, "{}_{}", $prefix, str::from_utf8(&body).unwrap_or_default())
+                f.write_str(concat!($prefix, "_"))?;
+                f.write_str(str::from_utf8(&encode(self.0)).unwrap_or_default())
             }
         }
         impl fmt::Debug for $name {

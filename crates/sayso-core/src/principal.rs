@@ -74,7 +74,9 @@ impl Principal {
 
 impl fmt::Display for Principal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.kind.as_str(), self.name)
+        f.write_str(self.kind.as_str())?;
+        f.write_str(" ")?;
+        f.write_str(&self.name)
     }
 }
 

@@ -83,7 +83,7 @@ fn fences_and_opaque_state_and_secrets_are_not_printed() {
     let create = Command::CreateRound(Box::new(new));
     hides_in(&create);
     let Ok(applied) = apply(&Memory::default(), &create, START);
-    assert!(applied.writes.iter().any(|write| matches!(write, Write::Requests { request_state: Some(_), .. })));
+    assert!(applied.writes.iter().any(|write| matches!(write, Write::NewRound { request_state: Some(_), .. })));
     hides_in(&applied);
     hides_in(&NewRound { request_state: Some(SENTINEL.to_owned()), ..NewRound::default() });
     hides_in(&wire::Token {

@@ -136,10 +136,25 @@ pub struct Abandoned {
     pub expired_at: Option<UnixMs>,
 }
 
+/// A round that changed.
+#[derive(Debug, Clone)]
+pub struct ChangedRound {
+    /// Which.
+    pub id: RoundId,
+    /// Its row as it was committed, where whoever tells it has just written it.
+    pub row: Option<Arc<Round>>,
+}
+
+impl From<RoundId> for ChangedRound {
+    fn from(id: RoundId) -> Self {
+        Self { id, row: None }
+    }
+}
+
 /// Hears of commits. Called after the commit, outside any lock; calls may be lost, merged or late.
 pub trait Hints: Send + Sync + 'static {
     /// These changed in this process, up to this event.
-    fn changed(&self, rounds: &[RoundId], executions: &[ExecutionId], last_event: u64);
+    fn changed(&self, rounds: &[ChangedRound], executions: &[ExecutionId], last_event: u64);
     /// Another process changed something.
     fn changed_elsewhere(&self);
 }

@@ -15,6 +15,14 @@ pub(crate) fn in_status(status: Status) -> String {
     }
 }
 
+/// What the names begin with of operations whose unfinished rounds are looked for by name.
+pub(crate) const SOUGHT: [&str; 2] = ["late:", "gate:"];
+
+/// Whether unfinished rounds of the operation are looked for by its name.
+pub(crate) fn is_sought(operation: &str) -> bool {
+    SOUGHT.iter().any(|prefix| operation.starts_with(prefix))
+}
+
 /// What a grant covers, from the text that is stored of it.
 pub(crate) fn grant_scope(text: &str) -> Option<GrantScope> {
     serde_json::from_str(text).ok()

@@ -14,7 +14,7 @@ use sayso_core::id::{ExecutionId, RoundId};
 use sayso_core::round::Status;
 use sayso_store::clock::ManualClock;
 use sayso_store::conformance::START;
-use sayso_store::{Hints, PostgresOptions, PostgresStore, RoundFilter, Store};
+use sayso_store::{ChangedRound, Hints, PostgresOptions, PostgresStore, RoundFilter, Store};
 use support::cluster::{Cluster, sql};
 use support::{answering, asking, round_id};
 use tokio::sync::Notify;
@@ -45,8 +45,8 @@ impl Heard {
 }
 
 impl Hints for Heard {
-    fn changed(&self, rounds: &[RoundId], _: &[ExecutionId], _: u64) {
-        self.rounds.lock().expect("the lock").extend(rounds);
+    fn changed(&self, rounds: &[ChangedRound], _: &[ExecutionId], _: u64) {
+        self.rounds.lock().expect("the lock").extend(rounds.iter().map(|changed| changed.id));
         self.any.notify_one();
     }
     fn changed_elsewhere(&self) {

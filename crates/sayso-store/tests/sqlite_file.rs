@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use sayso_core::command::Command;
 use sayso_core::error::{Error, ErrorCode};
-use sayso_core::id::{ExecutionId, RoundId};
+use sayso_core::id::ExecutionId;
 use sayso_core::round::{Fence, FenceToken, Status};
-use sayso_store::{Hints, RoundFilter, Store};
+use sayso_store::{ChangedRound, Hints, RoundFilter, Store};
 use support::{answering, asking, file_in, open, open_hinting, round_id, try_open};
 use tokio::sync::Notify;
 
@@ -102,7 +102,7 @@ async fn a_file_that_a_newer_version_upgraded_is_written_no_more() {
     assert!(unavailable(try_open(folder.path())).contains("restart"));
     let row = store.round(round_id(1)).await.expect("is read").expect("is stored").row;
     assert_eq!(row.status, Status::Pending);
-    sql(&folder, "PRAGMA user_version = 4");
+    sql(&folder, "PRAGMA user_version = 5");
     store.commit(vec![answering(1)]).await.expect("accepted");
 }
 
@@ -125,7 +125,7 @@ async fn a_write_that_fails_in_the_middle_leaves_nothing_half_written() {
     // The last write of an answer is its event: by then the round, its execution and the answer are written.
     sql(
         &folder,
-        "CREATE TRIGGER full BEFORE INSERT ON events WHEN NEW.body LIKE '%answered%'
+        "CREATE TRIGGER full BEFORE INSERT ON event_groups WHEN NEW.events LIKE '%answered%'
          BEGIN SELECT RAISE(ABORT, 'the disk is full'); END",
     );
     let before = store.events_after(0, 100).await;
@@ -150,7 +150,7 @@ async fn a_row_that_says_nothing_we_know_is_corrupt_and_stops_nobody_else() {
     for n in 1..=3 {
         store.commit(vec![asking(n, 1)]).await.expect("stored");
     }
-    sql(&folder, "UPDATE rounds SET status = 'sideways' WHERE id = (SELECT min(id) FROM rounds)");
+    sql(&folder, "UPDATE round_states SET status = 'sideways' WHERE n = 1");
     assert_eq!(store.round(round_id(1)).await, Err(Error::Corrupt("round")));
     let both = tokio::join!(store.commit(vec![answering(1)]), store.commit(vec![answering(2)]));
     assert_eq!(both.0, Err(Error::Corrupt("round")));
@@ -159,7 +159,7 @@ async fn a_row_that_says_nothing_we_know_is_corrupt_and_stops_nobody_else() {
     assert_eq!(unit, Err(Error::Corrupt("round")));
     let row = store.round(round_id(3)).await.expect("is read").expect("is stored").row;
     assert_eq!(row.status, Status::Pending, "all of it or nothing");
-    sql(&folder, "UPDATE answers SET effective = '{'");
+    sql(&folder, "UPDATE round_answers SET effective = '{'");
     let fence = Fence { owner: "own_a".to_owned(), token: FenceToken(1) };
     let collect = Command::Collect { round: round_id(2), key: "once".to_owned(), fence };
     assert_eq!(store.commit(vec![collect]).await.map_err(|error| error.code()), Err(ErrorCode::CorruptSuspendedState));
@@ -197,7 +197,7 @@ struct Heard {
 }
 
 impl Hints for Heard {
-    fn changed(&self, _: &[RoundId], _: &[ExecutionId], _: u64) {
+    fn changed(&self, _: &[ChangedRound], _: &[ExecutionId], _: u64) {
         self.commits.fetch_add(1, Ordering::SeqCst);
     }
     fn changed_elsewhere(&self) {

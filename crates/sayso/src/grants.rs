@@ -182,7 +182,9 @@ impl LocalPeople {
             request.tool.as_deref().filter(|tool| tool.contains(':')).and_then(|tool| ToolName::parse(tool).ok());
         let tool = match shown {
             Some(tool) => tool,
-            None => ToolName::of_operation(&row.server, row.operation_kind, &row.operation_name).map_err(|_| refuse())?,
+            None => {
+                ToolName::of_operation(&row.server, row.operation_kind, &row.operation_name).map_err(|_| refuse())?
+            }
         };
         Ok(Approval { row, tool, request: request.clone(), arguments })
     }

@@ -144,10 +144,7 @@ fn needs_second_person(requests: &Requests, verdicts: &[Verdict]) -> bool {
 }
 
 fn stored_form(responses: &Responses) -> Result<Json, Error> {
-    serde_json::to_string(&responses_to_wire(responses))
-        .ok()
-        .and_then(|text| Json::parse_within(&text, usize::MAX, sayso_core::limits::JSON_DEPTH_CEILING).ok())
-        .ok_or(Error::Corrupt("answer"))
+    Json::written(&responses_to_wire(responses)).ok_or(Error::Corrupt("answer"))
 }
 
 /// The answer as an agent sees it before it takes it: what was done, and no value at all.

@@ -1,10 +1,10 @@
 //! What rounds ask never changes once it is stored. So what was asked lately is kept in memory, read and compiled, and
 //! only what moves is read from the store.
 
-use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use foldhash::{HashMap, HashMapExt as _};
 use sayso_core::error::Error;
 use sayso_core::id::RoundId;
 use sayso_core::json::Json;

@@ -78,8 +78,12 @@ impl Sayso {
             if row.rev > after || over {
                 return Ok(row);
             }
-            // When the wait is over the row is read once more: the hint of a change may have been lost.
-            over = timeout_at(until, listener.maybe_changed()).await.is_err();
+            match timeout_at(until, listener.maybe_changed()).await {
+                Ok(Some(row)) if row.rev > after => return Ok(Arc::unwrap_or_clone(row)),
+                Ok(_) => {}
+                // When the wait is over the row is read once more: the hint of a change may have been lost.
+                Err(_) => over = true,
+            }
         }
     }
 

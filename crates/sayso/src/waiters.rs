@@ -1,13 +1,15 @@
-//! Waiting without polling. A hint wakes whoever waits for that row; everybody reads the row again before believing it.
+//! Waiting without polling. A hint wakes whoever waits for that row. It brings the row where this process has just
+//! committed it; otherwise the row is read again before anything is believed.
 
-use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use foldhash::{HashMap, HashMapExt as _};
 use sayso_core::id::{ExecutionId, RoundId};
-use sayso_store::{Hints, Observing};
+use sayso_core::round::Round;
+use sayso_store::{ChangedRound, Hints, Observing};
 use tokio::sync::{Notify, watch};
 
 use crate::open::Inner;
@@ -31,7 +33,26 @@ struct Shared {
     began: Notify,
 }
 
-struct Waiters<K>(Mutex<HashMap<K, Vec<Arc<Notify>>>>);
+struct Waiters<K>(Mutex<HashMap<K, Vec<Arc<Bell>>>>);
+
+/// What a waiter listens to, and the newest row that it was told of.
+#[derive(Default)]
+struct Bell {
+    rung: Notify,
+    row: Mutex<Option<Arc<Round>>>,
+}
+
+impl Bell {
+    fn tell(&self, row: Option<&Arc<Round>>) {
+        if let Some(row) = row {
+            let mut newest = self.row.lock().unwrap_or_else(PoisonError::into_inner);
+            if newest.as_ref().is_none_or(|known| known.rev < row.rev) {
+                *newest = Some(row.clone());
+            }
+        }
+        self.rung.notify_one();
+    }
+}
 
 impl<K> Default for Waiters<K> {
     fn default() -> Self {
@@ -40,33 +61,35 @@ impl<K> Default for Waiters<K> {
 }
 
 impl<K: Copy + Eq + Hash> Waiters<K> {
-    fn add(&self, key: K) -> Arc<Notify> {
-        let notify = Arc::new(Notify::new());
-        let mut waiters = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        waiters.entry(key).or_default().push(notify.clone());
-        notify
+    fn lock(&self) -> MutexGuard<'_, HashMap<K, Vec<Arc<Bell>>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn remove(&self, key: K, notify: &Arc<Notify>) {
-        let mut waiters = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    fn add(&self, key: K) -> Arc<Bell> {
+        let bell = Arc::new(Bell::default());
+        self.lock().entry(key).or_default().push(bell.clone());
+        bell
+    }
+
+    fn remove(&self, key: K, bell: &Arc<Bell>) {
+        let mut waiters = self.lock();
         if let Some(list) = waiters.get_mut(&key) {
-            list.retain(|known| !Arc::ptr_eq(known, notify));
+            list.retain(|known| !Arc::ptr_eq(known, bell));
             if list.is_empty() {
                 waiters.remove(&key);
             }
         }
     }
 
-    fn wake(&self, keys: &[K]) {
-        let waiters = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        for notify in keys.iter().filter_map(|key| waiters.get(key)).flatten() {
-            notify.notify_one();
+    fn wake<'r>(&self, changed: impl Iterator<Item = (K, Option<&'r Arc<Round>>)>) {
+        let waiters = self.lock();
+        for (key, row) in changed {
+            waiters.get(&key).into_iter().flatten().for_each(|bell| bell.tell(row));
         }
     }
 
     fn wake_all(&self) {
-        let waiters = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        waiters.values().flatten().for_each(|notify| notify.notify_one());
+        self.lock().values().flatten().for_each(|bell| bell.tell(None));
     }
 }
 
@@ -81,22 +104,23 @@ pub(crate) enum Awaited {
 pub(crate) struct Listener {
     shared: Arc<Shared>,
     awaited: Awaited,
-    notify: Arc<Notify>,
+    bell: Arc<Bell>,
     _observing: Observing,
 }
 
 impl Listener {
-    /// Returns when the row may have changed.
-    pub(crate) async fn maybe_changed(&self) {
-        self.notify.notified().await;
+    /// Returns when the row may have changed; with the row, if it is a round's that this process has committed.
+    pub(crate) async fn maybe_changed(&self) -> Option<Arc<Round>> {
+        self.bell.rung.notified().await;
+        self.bell.row.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
 impl Drop for Listener {
     fn drop(&mut self) {
         match self.awaited {
-            Awaited::Round(id) => self.shared.rounds.remove(id, &self.notify),
-            Awaited::Execution(id) => self.shared.executions.remove(id, &self.notify),
+            Awaited::Round(id) => self.shared.rounds.remove(id, &self.bell),
+            Awaited::Execution(id) => self.shared.executions.remove(id, &self.bell),
         }
         self.shared.waiting.fetch_sub(1, Ordering::SeqCst);
     }
@@ -131,11 +155,11 @@ impl Hub {
 
     pub(crate) fn listen(&self, awaited: Awaited, observing: Observing) -> Listener {
         self.begin();
-        let notify = match awaited {
+        let bell = match awaited {
             Awaited::Round(id) => self.shared.rounds.add(id),
             Awaited::Execution(id) => self.shared.executions.add(id),
         };
-        Listener { shared: self.shared.clone(), awaited, notify, _observing: observing }
+        Listener { shared: self.shared.clone(), awaited, bell, _observing: observing }
     }
 
     pub(crate) fn feed(&self, observing: Observing) -> EventFeed {
@@ -174,9 +198,9 @@ impl Hub {
 }
 
 impl Hints for Hub {
-    fn changed(&self, rounds: &[RoundId], executions: &[ExecutionId], _last_event: u64) {
-        self.shared.rounds.wake(rounds);
-        self.shared.executions.wake(executions);
+    fn changed(&self, rounds: &[ChangedRound], executions: &[ExecutionId], _last_event: u64) {
+        self.shared.rounds.wake(rounds.iter().map(|changed| (changed.id, changed.row.as_ref())));
+        self.shared.executions.wake(executions.iter().map(|id| (*id, None)));
         self.shared.events.send_modify(|generation| *generation += 1);
     }
 

@@ -74,12 +74,10 @@ pub enum Reply {
 /// One thing to write.
 #[derive(Clone)]
 pub enum Write {
-    /// The round's row, new or changed.
-    Round(Arc<Round>),
-    /// What a new round asks, once.
-    Requests {
-        /// The round.
-        round: RoundId,
+    /// A new round and what it asks.
+    NewRound {
+        /// The row.
+        round: Arc<Round>,
         /// The wire form of the requests.
         requests: Json,
         /// The calls it may be about.
@@ -89,6 +87,8 @@ pub enum Write {
         /// The asker's opaque state.
         request_state: Option<String>,
     },
+    /// The round's row, changed.
+    Round(Arc<Round>),
     /// What its creator wants kept beside a new round, once.
     Details {
         /// The round.
@@ -116,7 +116,9 @@ pub enum Write {
         /// The round.
         round: RoundId,
     },
-    /// The execution's row, new or changed.
+    /// A new execution's row.
+    NewExecution(Box<Execution>),
+    /// The execution's row, changed.
     Execution(Box<Execution>),
     /// What an execution answered, once.
     Result {
@@ -144,12 +146,13 @@ pub enum Write {
 impl std::fmt::Debug for Write {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
+            Self::NewRound { round, .. } => f.debug_tuple("NewRound").field(round).finish_non_exhaustive(),
             Self::Round(round) => f.debug_tuple("Round").field(round).finish(),
-            Self::Requests { round, .. } => f.debug_tuple("Requests").field(round).finish_non_exhaustive(),
             Self::Details { round, .. } => f.debug_tuple("Details").field(round).finish_non_exhaustive(),
             Self::EraseRequestState(round) => f.debug_tuple("EraseRequestState").field(round).finish(),
             Self::Answer { round, .. } => f.debug_tuple("Answer").field(round).finish_non_exhaustive(),
             Self::Creation { round, .. } => f.debug_tuple("Creation").field(round).finish_non_exhaustive(),
+            Self::NewExecution(execution) => f.debug_tuple("NewExecution").field(execution).finish(),
             Self::Execution(execution) => f.debug_tuple("Execution").field(execution).finish(),
             Self::Result { execution, .. } => f.debug_tuple("Result").field(execution).finish_non_exhaustive(),
             Self::Owner { owner, expires_at } => f.debug_tuple("Owner").field(owner).field(expires_at).finish(),

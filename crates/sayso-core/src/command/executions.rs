@@ -24,7 +24,7 @@ pub(super) fn start<V: View>(
 ) -> Reply {
     let execution = Execution { owner: Some(owner.to_owned()), ..record(work.now, id, kind, started_by) };
     created(work, &execution);
-    work.writes.push(Write::Execution(Box::new(execution.clone())));
+    work.writes.push(Write::NewExecution(Box::new(execution.clone())));
     let expires_at = Some(work.now.plus_ms(LEASE_MS));
     work.writes.push(Write::Owner { owner: owner.to_owned(), expires_at });
     Reply::Execution(Box::new(execution))

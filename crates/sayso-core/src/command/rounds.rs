@@ -102,10 +102,10 @@ fn store<V: View>(
     if is_new_execution {
         executions::created(work, &execution);
     }
-    work.writes.push(Write::Execution(Box::new(execution)));
-    work.writes.push(Write::Round(round.clone()));
-    work.writes.push(Write::Requests {
-        round: round.id,
+    let execution = Box::new(execution);
+    work.writes.push(if is_new_execution { Write::NewExecution(execution) } else { Write::Execution(execution) });
+    work.writes.push(Write::NewRound {
+        round: round.clone(),
         requests: new.requests.clone(),
         calls: new.calls.clone(),
         suggestion_of: new.suggestion_of,

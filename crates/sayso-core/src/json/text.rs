@@ -42,6 +42,11 @@ impl Json {
         Self(Arc::from(value.to_string()))
     }
 
+    /// The text of a value of a type of ours, which writes no member twice; none if it cannot be written.
+    pub fn written(value: &impl Serialize) -> Option<Self> {
+        serde_json::to_string(value).ok().map(|text| Self(Arc::from(text)))
+    }
+
     /// A JSON text literal that stands for `text`.
     pub fn from_text(text: &str) -> Self {
         Self(Arc::from(quoted(text)))

@@ -50,11 +50,12 @@ impl Memory {
     pub fn write(&mut self, write: Write) {
         match write {
             Write::Round(round) => drop(self.rounds.insert(round.id, Arc::unwrap_or_clone(round))),
-            Write::Requests { round, requests, calls, request_state, .. } => {
-                assert!(self.requests.insert(round, (requests, calls)).is_none(), "requests are written once");
+            Write::NewRound { round, requests, calls, request_state, .. } => {
+                assert!(self.requests.insert(round.id, (requests, calls)).is_none(), "requests are written once");
                 if let Some(state) = request_state {
-                    self.request_states.insert(round, state);
+                    self.request_states.insert(round.id, state);
                 }
+                self.rounds.insert(round.id, Arc::unwrap_or_clone(round));
             }
             // Kept beside the rules: nothing is decided by it.
             Write::Details { .. } => {}
@@ -65,7 +66,9 @@ impl Memory {
             Write::Creation { principal, creation: Creation { key, fingerprint }, round } => {
                 assert!(self.creations.insert((principal.to_string(), key), (round, fingerprint)).is_none());
             }
-            Write::Execution(execution) => drop(self.executions.insert(execution.id, *execution)),
+            Write::NewExecution(execution) | Write::Execution(execution) => {
+                self.executions.insert(execution.id, *execution);
+            }
             Write::Result { execution, result } => {
                 assert!(self.results.insert(execution, result).is_none(), "a result is written once");
             }

@@ -18,7 +18,10 @@ use sayso_core::policy::Grant;
 use sayso_core::time::UnixMs;
 
 use crate::clock::Clock;
-use crate::{Abandoned, ExecutionFilter, GrantFilter, Hints, Observing, RoundFilter, Store, StoredAnswer, StoredRound};
+use crate::{
+    Abandoned, ChangedRound, ExecutionFilter, GrantFilter, Hints, Observing, RoundFilter, Store, StoredAnswer,
+    StoredRound,
+};
 
 use tables::Tables;
 
@@ -85,7 +88,7 @@ impl MemoryStore {
             return;
         }
         if let Some(hints) = &self.hints {
-            let rounds: Vec<_> = touched.rounds.iter().copied().collect();
+            let rounds: Vec<_> = touched.rounds.iter().copied().map(ChangedRound::from).collect();
             let executions: Vec<_> = touched.executions.iter().copied().collect();
             hints.changed(&rounds, &executions, touched.last_event);
         }
@@ -115,8 +118,8 @@ struct Touched {
 impl Touched {
     fn note(&mut self, write: &Write) {
         match write {
-            Write::Round(round) => drop(self.rounds.insert(round.id)),
-            Write::Execution(execution) => drop(self.executions.insert(execution.id)),
+            Write::NewRound { round, .. } | Write::Round(round) => drop(self.rounds.insert(round.id)),
+            Write::NewExecution(execution) | Write::Execution(execution) => drop(self.executions.insert(execution.id)),
             Write::Event(_) => {}
             _ => return,
         }

@@ -46,7 +46,8 @@ impl Tables {
     /// the unique keys of a database would.
     pub(super) fn check_written_once(&self, writes: &[Write]) -> Result<(), Error> {
         let is_there = |write: &Write| match write {
-            Write::Requests { round, .. } => self.requests.contains_key(round),
+            Write::NewRound { round, .. } => self.requests.contains_key(&round.id),
+            Write::NewExecution(execution) => self.executions.contains_key(&execution.id),
             Write::Answer { round, .. } => self.answers.contains_key(round),
             Write::Details { round, .. } => self.details.contains_key(round),
             Write::Creation { principal, creation, .. } => {
@@ -64,11 +65,12 @@ impl Tables {
     pub(super) fn write(&mut self, write: Write) {
         match write {
             Write::Round(round) => drop(self.rounds.insert(round.id, Arc::unwrap_or_clone(round))),
-            Write::Requests { round, requests, calls, suggestion_of, request_state } => {
-                self.requests.insert(round, Requests { requests, calls, suggestion_of });
+            Write::NewRound { round, requests, calls, suggestion_of, request_state } => {
+                self.requests.insert(round.id, Requests { requests, calls, suggestion_of });
                 if let Some(state) = request_state {
-                    self.request_states.insert(round, state);
+                    self.request_states.insert(round.id, state);
                 }
+                self.rounds.insert(round.id, Arc::unwrap_or_clone(round));
             }
             Write::Details { round, details } => drop(self.details.insert(round, details)),
             Write::EraseRequestState(round) => drop(self.request_states.remove(&round)),
@@ -78,7 +80,9 @@ impl Tables {
             Write::Creation { principal, creation: Creation { key, fingerprint }, round } => {
                 self.creations.insert((principal.to_string(), key), (round, fingerprint));
             }
-            Write::Execution(execution) => drop(self.executions.insert(execution.id, *execution)),
+            Write::NewExecution(execution) | Write::Execution(execution) => {
+                self.executions.insert(execution.id, *execution);
+            }
             Write::Result { execution, result } => drop(self.results.insert(execution, result)),
             Write::Owner { owner, expires_at: Some(until) } => drop(self.owners.insert(owner, until)),
             Write::Owner { owner, expires_at: None } => drop(self.owners.remove(&owner)),

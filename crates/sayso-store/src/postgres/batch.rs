@@ -1,9 +1,12 @@
 //! One batch of units as one transaction: load, apply in memory, load what was missing and apply again, write, commit.
 
+use std::sync::Arc;
+
 use sayso_core::command::{Command, Reply, apply};
 use sayso_core::error::Error;
 use sayso_core::event::NewEvent;
 use sayso_core::id::{ExecutionId, RoundId};
+use sayso_core::round::Round;
 use sayso_core::time::UnixMs;
 
 use super::connection::Connection;
@@ -12,7 +15,9 @@ use super::keys::{Key, Keys};
 use super::load::load;
 use super::memory::{Changes, Layers, Miss, Rows};
 use super::notice::Notices;
+use super::value::Found;
 use super::write;
+use crate::ChangedRound;
 use crate::clock::Clock;
 
 pub(super) type Answer = Result<Vec<Reply>, Error>;
@@ -24,7 +29,7 @@ const LOOKS_MAX: usize = 8;
 pub(super) struct Done {
     /// One answer a unit.
     pub(super) answers: Vec<Answer>,
-    pub(super) rounds: Vec<RoundId>,
+    pub(super) rounds: Vec<ChangedRound>,
     pub(super) executions: Vec<ExecutionId>,
     pub(super) has_events: bool,
 }
@@ -52,7 +57,7 @@ pub(super) async fn run(
     };
     let done = Done {
         answers,
-        rounds: changes.rows.rounds.keys().copied().collect(),
+        rounds: changed_rounds(&changes),
         executions: changes.rows.executions.keys().copied().collect(),
         has_events: !changes.once.events.is_empty(),
     };
@@ -139,6 +144,14 @@ fn apply_unit(unit: &[Command], batch: &Rows, loaded: &Rows, now: UnixMs) -> Res
         }
     }
     Ok((Ok(replies), changes))
+}
+
+fn changed_rounds(changes: &Changes) -> Vec<ChangedRound> {
+    let changed = |(id, found): (&RoundId, &Found<Arc<Round>>)| ChangedRound {
+        id: *id,
+        row: found.as_ref().ok().and_then(|row| row.clone()),
+    };
+    changes.rows.rounds.iter().map(changed).collect()
 }
 
 /// The rounds and executions that events are about: those somebody in another process may wait for.

@@ -19,6 +19,32 @@ const SETTINGS: &str = "SELECT name, setting FROM pg_settings WHERE name IN
     ('server_version', 'fsync', 'synchronous_commit', 'full_page_writes', 'jit', 'transaction_read_only',
      'max_connections') ORDER BY name";
 
+const ORPHANS: [(&str, &str); 5] = [
+    (
+        "rounds without what they ask",
+        "FROM rounds WHERE NOT EXISTS (SELECT 1 FROM round_requests WHERE round_requests.round_id = rounds.id)",
+    ),
+    (
+        "rounds without their execution",
+        "FROM rounds WHERE NOT EXISTS (SELECT 1 FROM executions WHERE executions.id = rounds.execution_id)",
+    ),
+    (
+        "answered rounds without their answer",
+        "FROM rounds WHERE answered_at IS NOT NULL
+         AND NOT EXISTS (SELECT 1 FROM answers WHERE answers.round_id = rounds.id)",
+    ),
+    (
+        "finished rounds whose opaque state is still kept",
+        "FROM request_states JOIN rounds ON rounds.id = request_states.round_id
+         WHERE rounds.status IN ('resolved', 'failed')",
+    ),
+    (
+        "executions that count other rounds as pending than there are",
+        "FROM executions WHERE pending_inputs + pending_approvals <>
+         (SELECT count(*) FROM rounds WHERE rounds.execution_id = executions.id AND rounds.status = 'pending')",
+    ),
+];
+
 impl PostgresStore {
     /// What can be said of the database at `url`; an error where it cannot be reached or the URL is none. Nothing is
     /// changed.
@@ -77,7 +103,7 @@ async fn look(db: &mut Taken<'_>, examined: &mut Examined, facts: &mut DatabaseF
         return;
     }
     let mut answers = BTreeMap::new();
-    for (question, sql) in questions(now) {
+    for (question, sql) in questions(now, &ORPHANS) {
         match table(db, &sql).await {
             Ok(table) => drop(answers.insert(question, table)),
             Err(failure) => examined.unread.push(format!("{}: {}", question.words(), said(failure))),

@@ -85,14 +85,13 @@ impl Changes {
     pub(super) fn record(&mut self, write: Write) {
         let Self { rows, once } = self;
         match write {
-            Write::Round(round) => {
-                rows.members.entry(round.execution_id).or_default().insert(round.id);
-                rows.rounds.insert(round.id, Ok(Some(round)));
+            Write::NewRound { round, requests, calls, suggestion_of, request_state } => {
+                let id = round.id;
+                rows.note_round(round);
+                rows.note_new_round(id, request_state.clone());
+                once.requests.push(Requests { round: id, requests, calls, suggestion_of, request_state });
             }
-            Write::Requests { round, requests, calls, suggestion_of, request_state } => {
-                rows.note_new_round(round, request_state.clone());
-                once.requests.push(Requests { round, requests, calls, suggestion_of, request_state });
-            }
+            Write::Round(round) => rows.note_round(round),
             Write::Details { round, details } => once.details.push((round, details)),
             Write::EraseRequestState(round) => {
                 rows.request_states.insert(round, None);
@@ -108,7 +107,9 @@ impl Changes {
                 rows.creations.insert(key, Ok(Some((round, creation.fingerprint))));
                 once.creations.push((principal, creation, round));
             }
-            Write::Execution(execution) => drop(rows.executions.insert(execution.id, Ok(Some(*execution)))),
+            Write::NewExecution(execution) | Write::Execution(execution) => {
+                rows.executions.insert(execution.id, Ok(Some(*execution)));
+            }
             Write::Result { execution, result } => once.results.push((execution, result)),
             Write::Owner { owner, expires_at } => drop(rows.owners.insert(owner, expires_at)),
             Write::Token(token) => {
@@ -148,6 +149,11 @@ impl Changes {
 
 impl Rows {
     /// A new round has its row written before what it asks, and is the last of its operation.
+    fn note_round(&mut self, round: Arc<Round>) {
+        self.members.entry(round.execution_id).or_default().insert(round.id);
+        self.rounds.insert(round.id, Ok(Some(round)));
+    }
+
     fn note_new_round(&mut self, id: RoundId, request_state: Option<String>) {
         self.answers.insert(id, Ok(None));
         self.request_states.insert(id, request_state);

@@ -14,7 +14,7 @@ use super::connection::Pool;
 use super::failure::Failure;
 use super::notice::Notices;
 use super::value::Columns;
-use crate::{Hints, Observing};
+use crate::{ChangedRound, Hints, Observing};
 
 /// How long to wait before connecting again: this, then twice as long each time.
 const RECONNECT_AFTER: Duration = Duration::from_millis(100);
@@ -62,7 +62,7 @@ async fn listen_once(config: &Config, notices: &Notices, hints: &dyn Hints) -> b
             if let AsyncMessage::Notification(notification) = message
                 && let Some(concerned) = notices.read(notification.payload())
             {
-                let rounds: Vec<RoundId> = concerned.rounds.into_iter().collect();
+                let rounds: Vec<_> = concerned.rounds.into_iter().map(ChangedRound::from).collect();
                 let executions: Vec<ExecutionId> = concerned.executions.into_iter().collect();
                 hints.changed(&rounds, &executions, 0);
             }
@@ -140,7 +140,7 @@ async fn look(pool: &Pool, told: Option<i64>, hints: &dyn Hints) -> Result<i64, 
     for row in &found {
         let columns = Columns::of(row, "event");
         last = columns.get(0)?;
-        rounds.extend(columns.maybe_id(1, RoundId::from_bytes)?);
+        rounds.extend(columns.maybe_id(1, RoundId::from_bytes)?.map(ChangedRound::from));
         executions.extend(columns.maybe_id(2, ExecutionId::from_bytes)?);
     }
     if !found.is_empty() {

@@ -1,10 +1,10 @@
-//! Changing a round's row. What may change is in groups that change together, and a statement names only the groups that
+//! Changing the narrow row of a round. What may change is in groups that change together, and a statement names only the groups that
 //! did: SQLite then leaves the indexes over the others alone.
 
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use sayso_core::round::Round;
+use sayso_core::round::{Failure, Round};
 
 use super::statements::{Binding, Sql, Statements};
 
@@ -14,7 +14,7 @@ struct Group {
     bind: fn(&Round, &mut Binding<'_, '_>) -> rusqlite::Result<()>,
 }
 
-const GROUPS: [Group; 6] = [
+const GROUPS: [Group; 7] = [
     Group {
         columns: "owner = ?, token = ?",
         differs: |before, after| before.fence != after.fence,
@@ -24,18 +24,9 @@ const GROUPS: [Group; 6] = [
         },
     },
     Group {
-        columns: "answer_key = ?, answer_hash = ?, answered_by = ?, answered_channel = ?, answered_at = ?, \
-                  answered_action = ?",
-        differs: |before, after| before.answer_key != after.answer_key || before.answered != after.answered,
-        bind: |round, to| {
-            let answered = round.answered.as_ref();
-            to.put(round.answer_key.as_ref().map(|(key, _)| key.as_str()))?;
-            to.put(round.answer_key.as_ref().map(|(_, hash)| *hash))?;
-            to.put(answered.map(|answered| answered.principal.to_string()))?;
-            to.put(answered.map(|answered| answered.channel.as_str()))?;
-            to.put(answered.map(|answered| answered.at.0))?;
-            to.put(answered.and_then(|answered| answered.action).map(|action| action.as_str()))
-        },
+        columns: "answered_at = ?",
+        differs: |before, after| before.answered != after.answered,
+        bind: |round, to| to.put(round.answered.as_ref().map(|answered| answered.at.0)),
     },
     Group {
         columns: "delivery_attempts = ?, delivery_started_at = ?, delivered_at = ?",
@@ -60,12 +51,17 @@ const GROUPS: [Group; 6] = [
         bind: |round, to| to.put(round.url_completed_at.map(|at| at.0)),
     },
     Group {
-        columns: "finished_at = ?, failure_code = ?, failure_message = ?",
-        differs: |before, after| before.finished_at != after.finished_at || before.failure != after.failure,
+        columns: "finished_at = ?",
+        differs: |before, after| before.finished_at != after.finished_at,
+        bind: |round, to| to.put(round.finished_at.map(|at| at.0)),
+    },
+    Group {
+        columns: "failure_code = ?, failure_message = ?, withdrawn_from = ?",
+        differs: |before, after| before.failure != after.failure,
         bind: |round, to| {
-            to.put(round.finished_at.map(|at| at.0))?;
             to.put(round.failure.as_ref().map(|failure| failure.code.as_str()))?;
-            to.put(round.failure.as_ref().map(|failure| failure.message.as_str()))
+            to.put(round.failure.as_ref().map(|failure| failure.message.as_str()))?;
+            to.put(withdrawn_from(round))
         },
     },
 ];
@@ -78,53 +74,56 @@ fn chosen(groups: u8) -> impl Iterator<Item = &'static Group> {
 /// The statement that changes these groups.
 pub(super) fn statement(groups: u8) -> String {
     let columns: String = chosen(groups).map(|group| format!(", {}", group.columns)).collect();
-    format!("UPDATE rounds SET status = ?, rev = ?{columns} WHERE id = ?")
+    format!("UPDATE round_states SET status = ?, rev = ?{columns} WHERE n = ?")
+}
+
+/// The server, where it took the round back.
+fn withdrawn_from(round: &Round) -> Option<&str> {
+    let failure = round.failure.as_ref()?;
+    (failure.code == Failure::WITHDRAWN).then_some(round.server.as_str())
 }
 
 /// A change that waits for the end of its unit, so that a round which moves twice in it is written once. Whoever looks
 /// through the rows of the table has it written first.
 #[derive(Default)]
-pub(super) struct Waiting(RefCell<Option<(Arc<Round>, Arc<Round>)>>);
+pub(super) struct Waiting(RefCell<Option<Change>>);
+
+/// The row numbered `n`, as it is stored and as it is to be.
+pub(super) struct Change {
+    pub(super) n: i64,
+    pub(super) before: Arc<Round>,
+    pub(super) after: Arc<Round>,
+}
 
 impl Waiting {
     /// Takes the change in, and writes the one of another round that waited.
-    pub(super) fn put(
-        &self,
-        statements: &Statements<'_>,
-        before: Arc<Round>,
-        after: &Arc<Round>,
-    ) -> rusqlite::Result<()> {
-        let first = match self.0.take() {
-            Some((first, waiting)) if waiting.id == after.id => first,
-            Some((first, waiting)) => {
-                change_round(statements, &first, &waiting)?;
-                before
-            }
-            None => before,
-        };
-        self.0.replace(Some((first, after.clone())));
+    pub(super) fn put(&self, statements: &Statements<'_>, mut change: Change) -> rusqlite::Result<()> {
+        match self.0.take() {
+            Some(first) if first.n == change.n => change.before = first.before,
+            Some(other) => other.write(statements)?,
+            None => {}
+        }
+        self.0.replace(Some(change));
         Ok(())
     }
 
     /// Writes what waits.
     pub(super) fn write(&self, statements: &Statements<'_>) -> rusqlite::Result<()> {
-        match self.0.take() {
-            Some((before, after)) => change_round(statements, &before, &after),
-            None => Ok(()),
-        }
+        self.0.take().map_or(Ok(()), |change| change.write(statements))
     }
 }
 
-/// Brings the row from `before` to `after`.
-pub(super) fn change_round(statements: &Statements<'_>, before: &Round, after: &Round) -> rusqlite::Result<()> {
-    let differing = GROUPS.iter().enumerate().filter(|(_, group)| (group.differs)(before, after));
-    let groups = differing.fold(0, |groups, (place, _)| groups | (1 << place));
-    statements.run(Sql::ChangeRound(groups), |to| {
-        to.put(after.status.as_str())?;
-        to.put(after.rev)?;
-        for group in chosen(groups) {
-            (group.bind)(after, to)?;
-        }
-        to.put(after.id.to_bytes())
-    })
+impl Change {
+    fn write(&self, statements: &Statements<'_>) -> rusqlite::Result<()> {
+        let differing = GROUPS.iter().enumerate().filter(|(_, group)| (group.differs)(&self.before, &self.after));
+        let groups = differing.fold(0, |groups, (place, _)| groups | (1 << place));
+        statements.run(Sql::ChangeRound(groups), |to| {
+            to.put(self.after.status.as_str())?;
+            to.put(self.after.rev)?;
+            for group in chosen(groups) {
+                (group.bind)(&self.after, to)?;
+            }
+            to.put(self.n)
+        })
+    }
 }

@@ -16,6 +16,32 @@ use crate::examine::{Backing, Cell, EntryFacts, Examined, FileFacts, Table, Walk
 /// Findings of SQLite's own check that are passed on.
 const DAMAGE_LINES: usize = 5;
 
+const ORPHANS: [(&str, &str); 5] = [
+    (
+        "rounds without their state",
+        "FROM round_facts AS facts
+         WHERE NOT EXISTS (SELECT 1 FROM round_states AS states WHERE states.n = facts.n AND states.id = facts.id)",
+    ),
+    (
+        "rounds without what they ask",
+        "FROM round_states AS states WHERE NOT EXISTS (SELECT 1 FROM round_facts AS facts WHERE facts.n = states.n)",
+    ),
+    (
+        "rounds without their execution",
+        "FROM round_facts WHERE NOT EXISTS (SELECT 1 FROM executions WHERE executions.id = round_facts.execution_id)",
+    ),
+    (
+        "answered rounds without their answer",
+        "FROM round_states AS states WHERE answered_at IS NOT NULL
+         AND NOT EXISTS (SELECT 1 FROM round_answers AS answers WHERE answers.n = states.n)",
+    ),
+    (
+        "finished rounds whose opaque state is still kept",
+        "FROM request_states JOIN rounds ON rounds.id = request_states.round_id
+         WHERE rounds.status IN ('resolved', 'failed')",
+    ),
+];
+
 impl SqliteStore {
     /// What can be said of the file at `path`, which may be missing, damaged or something else. Nothing is changed, and a
     /// store that others use is read as they left it at one moment.
@@ -124,7 +150,7 @@ fn look(db: &Connection, examined: &mut Examined, clock: &dyn Clock) {
     let now = clock.now();
     examined.now = Some(now);
     let mut answers = BTreeMap::new();
-    for (question, sql) in questions(now) {
+    for (question, sql) in questions(now, &ORPHANS) {
         match table(db, &sql) {
             Ok(table) => drop(answers.insert(question, table)),
             Err(error) => examined.unread.push(format!("{}: {}", question.words(), said(&error))),

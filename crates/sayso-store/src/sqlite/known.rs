@@ -2,10 +2,10 @@
 //! tells exactly inside a transaction; then most commands read nothing.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::Arc;
 
+use foldhash::{HashMap, HashMapExt as _};
 use sayso_core::command::{DeliveryContent, Write};
 use sayso_core::execution::Execution;
 use sayso_core::id::{ExecutionId, RoundId};
@@ -17,16 +17,29 @@ use sayso_core::time::UnixMs;
 const ROWS_MAX: usize = 8_192;
 /// Answers and opaque states up to this length are remembered.
 const TEXT_BYTES_MAX: usize = 4_096;
+/// Unfinished rounds of an execution that are remembered to be all of them.
+const MEMBERS_MAX: usize = 16;
 
 #[derive(Default)]
 pub(super) struct Known {
-    rounds: Kept<RoundId, Arc<Round>>,
-    executions: Kept<ExecutionId, Execution>,
+    rounds: Kept<RoundId, KnownRound>,
+    executions: Kept<ExecutionId, KnownExecution>,
     /// `None`: there is no such row.
     owners: Kept<String, Option<UnixMs>>,
-    /// Opaque states of rounds that this process stored; `None`: it has none.
-    states: Kept<RoundId, Option<String>>,
-    answers: Kept<RoundId, Json>,
+}
+
+struct KnownRound {
+    n: i64,
+    row: Arc<Round>,
+    /// The opaque state, where this process stored it or knows that there is none.
+    state: Option<Option<String>>,
+    answer: Option<Json>,
+}
+
+struct KnownExecution {
+    row: Execution,
+    /// Its unfinished rounds, where they are known to be all.
+    unfinished: Option<Vec<RoundId>>,
 }
 
 struct Kept<K, V>(RefCell<HashMap<K, V>>);
@@ -37,12 +50,17 @@ impl<K, V> Default for Kept<K, V> {
     }
 }
 
-impl<K: Eq + Hash, V: Clone> Kept<K, V> {
-    fn get<Q: Eq + Hash + ?Sized>(&self, key: &Q) -> Option<V>
+impl<K: Eq + Hash, V> Kept<K, V> {
+    fn get<Q: Eq + Hash + ?Sized, T>(&self, key: &Q, read: impl FnOnce(&V) -> T) -> Option<T>
     where
         K: std::borrow::Borrow<Q>,
     {
-        self.0.borrow().get(key).cloned()
+        self.0.borrow().get(key).map(read)
+    }
+    fn change(&self, key: &K, change: impl FnOnce(&mut V)) {
+        if let Some(value) = self.0.borrow_mut().get_mut(key) {
+            change(value);
+        }
     }
     fn put(&self, key: K, value: V) {
         let mut rows = self.0.borrow_mut();
@@ -51,65 +69,103 @@ impl<K: Eq + Hash, V: Clone> Kept<K, V> {
         }
         rows.insert(key, value);
     }
-    fn drop_one(&self, key: &K) {
+    fn forget(&self, key: &K) {
         self.0.borrow_mut().remove(key);
     }
 }
 
 impl Known {
     pub(super) fn round(&self, id: RoundId) -> Option<Arc<Round>> {
-        self.rounds.get(&id)
+        self.rounds.get(&id, |known| known.row.clone())
+    }
+    /// The row, and the number under which it is stored.
+    pub(super) fn numbered_round(&self, id: RoundId) -> Option<(i64, Arc<Round>)> {
+        self.rounds.get(&id, |known| (known.n, known.row.clone()))
+    }
+    /// Every unfinished round of the execution.
+    pub(super) fn unfinished_rounds(&self, execution: ExecutionId) -> Option<Vec<Round>> {
+        let unfinished = self.executions.get(&execution, |known| known.unfinished.clone())??;
+        unfinished.into_iter().map(|id| self.round(id).map(Arc::unwrap_or_clone)).collect()
     }
     pub(super) fn execution(&self, id: ExecutionId) -> Option<Execution> {
-        self.executions.get(&id)
+        self.executions.get(&id, |known| known.row.clone())
+    }
+    /// Whether the row is known to be stored with what stands in it beside the counts of pending rounds, which are
+    /// not stored.
+    pub(super) fn is_stored(&self, next: &Execution) -> bool {
+        let stored = |known: &KnownExecution| {
+            let before = &known.row;
+            (&before.owner, before.ends_with_round, before.finished_at, &before.outcome, before.collected_at)
+                == (&next.owner, next.ends_with_round, next.finished_at, &next.outcome, next.collected_at)
+        };
+        self.executions.get(&next.id, stored).unwrap_or_default()
     }
     pub(super) fn owner(&self, owner: &str) -> Option<Option<UnixMs>> {
-        self.owners.get(owner)
+        self.owners.get(owner, |until| *until)
     }
     pub(super) fn content(&self, id: RoundId) -> Option<DeliveryContent> {
-        let request_state = self.states.get(&id)?;
-        Some(DeliveryContent { responses: self.answers.get(&id)?, request_state })
+        let content = |known: &KnownRound| {
+            Some(DeliveryContent { responses: known.answer.clone()?, request_state: known.state.clone()? })
+        };
+        self.rounds.get(&id, content).flatten()
     }
-
     /// Whether the round certainly has no opaque state.
     pub(super) fn has_no_state(&self, id: RoundId) -> bool {
-        matches!(self.states.get(&id), Some(None))
+        self.rounds.get(&id, |known| matches!(known.state, Some(None))).unwrap_or_default()
     }
 
     /// What a read has found.
-    pub(super) fn found_round(&self, round: &Arc<Round>) {
-        self.rounds.put(round.id, round.clone());
+    pub(super) fn found_round(&self, n: i64, row: &Arc<Round>) {
+        self.rounds.put(row.id, KnownRound { n, row: row.clone(), state: None, answer: None });
     }
-    pub(super) fn found_execution(&self, execution: &Execution) {
-        self.executions.put(execution.id, execution.clone());
+    pub(super) fn found_execution(&self, row: &Execution) {
+        self.executions.put(row.id, KnownExecution { row: row.clone(), unfinished: None });
     }
     pub(super) fn found_owner(&self, owner: &str, until: Option<UnixMs>) {
         self.owners.put(owner.to_owned(), until);
     }
 
+    /// A round that has been stored as number `n`.
+    pub(super) fn new_round(&self, n: i64, row: &Arc<Round>, state: Option<&String>) {
+        let state = state.is_none_or(|state| state.len() <= TEXT_BYTES_MAX).then(|| state.cloned());
+        self.rounds.put(row.id, KnownRound { n, row: row.clone(), state, answer: None });
+        self.executions.change(&row.execution_id, |known| match &mut known.unfinished {
+            Some(unfinished) if unfinished.len() < MEMBERS_MAX => unfinished.push(row.id),
+            unfinished => *unfinished = None,
+        });
+    }
+
     /// What has been written. Finished rows are forgotten: they are hardly ever needed again.
     pub(super) fn note(&self, write: &Write) {
         match write {
-            Write::Round(round) if round.status.is_finished() => {
-                self.rounds.drop_one(&round.id);
-                self.answers.drop_one(&round.id);
-            }
-            Write::Round(round) => self.found_round(round),
-            Write::Execution(execution) if execution.outcome.is_some() => self.executions.drop_one(&execution.id),
-            Write::Execution(execution) => self.found_execution(execution),
-            Write::Owner { owner, expires_at } => self.found_owner(owner, *expires_at),
-            Write::Requests { round, request_state, .. } => {
-                if request_state.as_ref().is_none_or(|state| state.len() <= TEXT_BYTES_MAX) {
-                    self.states.put(*round, request_state.clone());
+            Write::Round(round) => {
+                self.rounds.change(&round.id, |known| known.row = round.clone());
+                if round.status.is_finished() {
+                    self.executions.change(&round.execution_id, |known| {
+                        if let Some(unfinished) = &mut known.unfinished {
+                            unfinished.retain(|id| *id != round.id);
+                        }
+                    });
                 }
             }
+            // The last that is written of a round.
+            Write::EraseRequestState(round) => self.rounds.forget(round),
             Write::Answer { round, effective, .. } => {
                 if effective.as_str().len() <= TEXT_BYTES_MAX {
-                    self.answers.put(*round, effective.clone());
+                    self.rounds.change(round, |known| known.answer = Some(effective.clone()));
                 }
             }
-            Write::EraseRequestState(round) => self.states.drop_one(round),
-            Write::Details { .. }
+            Write::NewExecution(execution) => {
+                let known = KnownExecution { row: Execution::clone(execution), unfinished: Some(Vec::new()) };
+                self.executions.put(execution.id, known);
+            }
+            Write::Execution(execution) if execution.outcome.is_some() => self.executions.forget(&execution.id),
+            Write::Execution(execution) => {
+                self.executions.change(&execution.id, |known| known.row = Execution::clone(execution));
+            }
+            Write::Owner { owner, expires_at } => self.found_owner(owner, *expires_at),
+            Write::NewRound { .. }
+            | Write::Details { .. }
             | Write::Creation { .. }
             | Write::Result { .. }
             | Write::Token(_)

@@ -1,5 +1,6 @@
 //! SQLite: one file, WAL, `synchronous=FULL`, one writer thread that commits in groups, a few readers.
 
+mod chain;
 mod change;
 mod examine;
 mod known;
@@ -92,7 +93,7 @@ impl Store for SqliteStore {
         self.readers.read(move |db| rows::stored_round(db, id)).await
     }
     async fn row(&self, id: RoundId) -> Result<Option<Round>, Error> {
-        self.readers.look_up(move |db| rows::round(db, id)).await
+        self.readers.look_up(move |db| Ok(rows::numbered_round(db, id)?.map(|(_, round)| round))).await
     }
     async fn rounds(&self, filter: RoundFilter) -> Result<Vec<StoredRound>, Error> {
         self.readers.read(move |db| rows::stored_rounds(db, &filter)).await

@@ -9,12 +9,13 @@ use sayso_core::error::Error;
 use super::unavailable;
 
 /// The schema this process knows; a file of a later one is refused, and so is every write once one appears.
-pub(super) const SCHEMA_VERSION: i64 = 4;
-const MIGRATIONS: [&str; 4] = [
+pub(super) const SCHEMA_VERSION: i64 = 5;
+const MIGRATIONS: [&str; 5] = [
     include_str!("../../migrations/sqlite/0001_rounds.sql"),
     include_str!("../../migrations/sqlite/0002_quiet_hops.sql"),
     include_str!("../../migrations/sqlite/0003_round_details.sql"),
     include_str!("../../migrations/sqlite/0004_grants.sql"),
+    include_str!("../../migrations/sqlite/0005_narrow_states.sql"),
 ];
 
 /// The busy handler gives up after about five seconds of waits of 175 µs on average.

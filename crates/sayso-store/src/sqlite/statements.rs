@@ -2,8 +2,8 @@
 //! and nothing else.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 
+use foldhash::{HashMap, HashMapExt as _};
 use rusqlite::{Connection, Statement, ToSql};
 
 use super::rows;
@@ -13,16 +13,16 @@ use super::rows;
 pub(super) enum Sql {
     Begin,
     Commit,
-    InsertRound,
+    InsertFacts,
+    InsertState,
     /// Changes these groups of a round's columns, a bit each; see [`super::change::GROUPS`].
     ChangeRound(u8),
-    InsertRequests,
     InsertAnswer,
-    PutExecution,
+    InsertExecution,
     ChangeExecution,
     PutOwner,
-    /// Stores so many events.
-    InsertEvents(usize),
+    /// Stores a list of events.
+    InsertEvents,
 }
 
 impl Sql {
@@ -30,28 +30,30 @@ impl Sql {
         match self {
             Self::Begin => "BEGIN IMMEDIATE".to_owned(),
             Self::Commit => "COMMIT".to_owned(),
-            Self::InsertRound => insert("rounds", rows::ROUND_COLUMNS, 1),
+            Self::InsertFacts => insert("round_facts", rows::FACT_COLUMNS),
+            Self::InsertState => {
+                insert("round_states", "n, id, status, rev, owner, token, deadline, sought, delivery_attempts")
+            }
             Self::ChangeRound(groups) => super::change::statement(groups),
-            Self::InsertRequests => insert("round_requests", "round_id, requests, calls, suggestion_of", 1),
-            Self::InsertAnswer => insert("answers", "round_id, submitted, effective", 1),
-            Self::PutExecution => upsert("executions", "id", rows::EXECUTION_COLUMNS),
-            Self::ChangeExecution => "UPDATE executions SET pending_inputs = ?, pending_approvals = ?, \
-                 finished_at = ?, outcome = ?, failure_code = ?, failure_message = ?, collected_at = ? WHERE id = ?"
-                .to_owned(),
-            Self::PutOwner => upsert("owners", "owner", "owner, expires_at"),
-            Self::InsertEvents(events) => insert(
-                "events",
-                "seq, at, execution_id, round_id, principal, channel, body, previous_hash, hash",
-                events,
+            Self::InsertAnswer => insert(
+                "round_answers",
+                "n, answer_key, answer_hash, answered_by, answered_channel, answered_action, submitted, effective",
             ),
+            Self::InsertExecution => insert("executions", rows::EXECUTION_COLUMNS),
+            Self::ChangeExecution => {
+                "UPDATE executions SET owner = ?, ends_with_round = ?, finished_at = ?, outcome = ?, failure_code = ?, \
+                 failure_message = ?, collected_at = ? WHERE id = ?"
+                    .to_owned()
+            }
+            Self::PutOwner => upsert("owners", "owner", "owner, expires_at"),
+            Self::InsertEvents => insert("event_groups", "last_seq, previous_hash, events"),
         }
     }
 }
 
-/// A statement that stores so many new rows.
-fn insert(table: &str, columns: &str, rows: usize) -> String {
-    let places = format!("({})", vec!["?"; columns.split(',').count()].join(", "));
-    format!("INSERT INTO {table} ({columns}) VALUES {}", vec![places; rows].join(", "))
+/// A statement that stores a new row.
+fn insert(table: &str, columns: &str) -> String {
+    format!("INSERT INTO {table} ({columns}) VALUES ({})", vec!["?"; columns.split(',').count()].join(", "))
 }
 
 /// A statement that stores a row, or changes the row of the same key. Never `OR REPLACE`, which would silently delete
@@ -59,7 +61,7 @@ fn insert(table: &str, columns: &str, rows: usize) -> String {
 pub(super) fn upsert(table: &str, key: &str, columns: &str) -> String {
     let names = columns.split(',').map(str::trim);
     let changes: Vec<_> = names.filter(|name| *name != key).map(|name| format!("{name} = excluded.{name}")).collect();
-    format!("{} ON CONFLICT ({key}) DO UPDATE SET {}", insert(table, columns, 1), changes.join(", "))
+    format!("{} ON CONFLICT ({key}) DO UPDATE SET {}", insert(table, columns), changes.join(", "))
 }
 
 /// The writer's connection with the statements it has compiled.

@@ -29,18 +29,19 @@ impl View for SqliteView<'_, '_> {
             return Ok(Some(round));
         }
         self.waiting.write(self.statements)?;
-        let found = rows::round(self.statements.db, id)?.map(Arc::new);
-        if let Some(round) = &found {
-            self.known.found_round(round);
-        }
-        Ok(found)
+        let Some((n, round)) = rows::numbered_round(self.statements.db, id)? else { return Ok(None) };
+        let round = Arc::new(round);
+        self.known.found_round(n, &round);
+        Ok(Some(round))
     }
     fn unfinished_rounds(&self, execution: ExecutionId) -> Result<Vec<Round>, ReadError> {
+        if let Some(rounds) = self.known.unfinished_rounds(execution) {
+            return Ok(rounds);
+        }
         self.waiting.write(self.statements)?;
         rows::unfinished_rounds(self.statements.db, execution)
     }
     fn operation(&self, execution: ExecutionId, operation: &str) -> Result<Option<Operation>, ReadError> {
-        self.waiting.write(self.statements)?;
         rows::operation(self.statements.db, execution, operation)
     }
     fn creation(&self, principal: &Principal, key: &str) -> Result<Option<(RoundId, [u8; 32])>, ReadError> {
@@ -50,6 +51,8 @@ impl View for SqliteView<'_, '_> {
         if let Some(execution) = self.known.execution(id) {
             return Ok(Some(execution));
         }
+        // Its pending rounds are counted.
+        self.waiting.write(self.statements)?;
         let found = rows::execution(self.statements.db, id)?;
         if let Some(execution) = &found {
             self.known.found_execution(execution);

@@ -1,105 +1,54 @@
-//! Writing what core decided, a statement a write, and giving each event its place in the chain.
+//! Writing what core decided, a statement or two a write.
 
 use std::sync::{Arc, LazyLock};
 
 use rusqlite::{Connection, params};
 use sayso_core::command::{Token, Write};
-use sayso_core::event::{Event, NewEvent};
 use sayso_core::execution::{Execution, Outcome};
 use sayso_core::id::RoundId;
+use sayso_core::json::Json;
 use sayso_core::policy::Grant;
 use sayso_core::round::{Failure, Round};
 
-use super::change::Waiting;
+use super::chain::Chain;
+use super::change::{Change, Waiting};
 use super::known::Known;
 use super::reader::ReadError;
 use super::rows;
 use super::statements::{Sql, Statements, upsert};
-use crate::pending::grant_scope_text;
+use crate::pending::{grant_scope_text, is_sought};
 
-/// The end of the event chain, within one transaction.
-pub(super) struct Chain {
-    last_seq: u64,
-    last_hash: [u8; 32],
-    /// Events of this transaction that are not stored yet.
-    waiting: Vec<Event>,
+/// A transaction being written: what is known of its rows, and what waits for its place or its end.
+pub(super) struct Writing<'a, 'db> {
+    pub(super) statements: &'a Statements<'db>,
+    pub(super) known: &'a Known,
+    pub(super) waiting: &'a Waiting,
+    pub(super) chain: &'a mut Chain,
 }
 
-/// A place in the chain.
-pub(super) struct Mark {
-    last_seq: u64,
-    last_hash: [u8; 32],
-    waiting: usize,
-}
-
-/// How many events one statement stores; each number of them is a statement of its own to compile.
-const EVENTS_A_STATEMENT: usize = 8;
-
-impl Chain {
-    pub(super) fn load(db: &Connection) -> Result<Self, ReadError> {
-        let (last_seq, last_hash) = rows::last_event(db)?;
-        Ok(Self { last_seq, last_hash, waiting: Vec::new() })
-    }
-
-    /// Where the chain ends now, to go back to.
-    pub(super) fn mark(&self) -> Mark {
-        Mark { last_seq: self.last_seq, last_hash: self.last_hash, waiting: self.waiting.len() }
-    }
-
-    /// Takes back the events since `mark`, none of which is stored yet.
-    pub(super) fn back_to(&mut self, mark: Mark) {
-        (self.last_seq, self.last_hash) = (mark.last_seq, mark.last_hash);
-        self.waiting.truncate(mark.waiting);
-    }
-
-    /// The number of the last event.
-    pub(super) fn last_seq(&self) -> u64 {
-        self.last_seq
-    }
-
-    pub(super) fn write(
-        &mut self,
-        statements: &Statements<'_>,
-        known: &Known,
-        waiting: &Waiting,
-        write: &Write,
-    ) -> Result<(), ReadError> {
-        let db = statements.db;
+impl Writing<'_, '_> {
+    pub(super) fn write(&mut self, write: &Write) -> Result<(), ReadError> {
+        let (statements, db) = (self.statements, self.statements.db);
         match write {
-            Write::Round(round) if round.rev == 1 => put_round(statements, round)?,
-            Write::Round(round) => {
-                let before = match known.round(round.id) {
-                    Some(before) => before,
-                    None => rows::round(db, round.id)?.map(Arc::new).ok_or(ReadError::Corrupt("round"))?,
-                };
-                waiting.put(statements, before, round)?;
-            }
-            Write::Requests { round, requests, calls, suggestion_of, request_state } => {
-                statements.run(Sql::InsertRequests, |to| {
-                    to.put(round.to_bytes())?;
-                    to.put(requests.as_str())?;
-                    to.put(calls.as_str())?;
-                    to.put(suggestion_of.map(RoundId::to_bytes))
-                })?;
+            Write::NewRound { round, requests, calls, suggestion_of, request_state } => {
+                let n = put_round(statements, round, (requests, calls, *suggestion_of))?;
                 if let Some(state) = request_state {
                     db.prepare_cached("INSERT INTO request_states (round_id, request_state) VALUES (?1, ?2)")?
-                        .execute(params![round.to_bytes(), state])?;
+                        .execute(params![round.id.to_bytes(), state])?;
                 }
+                self.known.new_round(n, round, request_state.as_ref());
             }
-            Write::EraseRequestState(round) if known.has_no_state(*round) => {}
+            Write::Round(round) => self.change_round(round)?,
             Write::Details { round, details } => {
                 db.prepare_cached("INSERT INTO round_details (round_id, details) VALUES (?1, ?2)")?
                     .execute(params![round.to_bytes(), details.as_str()])?;
             }
+            Write::EraseRequestState(round) if self.known.has_no_state(*round) => {}
             Write::EraseRequestState(round) => {
                 db.prepare_cached("DELETE FROM request_states WHERE round_id = ?1")?
                     .execute(params![round.to_bytes()])?;
             }
-            Write::Answer { round, submitted, effective } => statements.run(Sql::InsertAnswer, |to| {
-                to.put(round.to_bytes())?;
-                to.put(submitted.as_str())?;
-                to.put(effective.as_str())
-            })?,
+            Write::Answer { round, submitted, effective } => self.put_answer(*round, submitted, effective)?,
             Write::Creation { principal, creation, round } => {
                 db.prepare_cached(
                     "INSERT INTO creations (principal, key, round_id, fingerprint) VALUES (?1, ?2, ?3, ?4)",
@@ -111,10 +60,9 @@ impl Chain {
                     creation.fingerprint
                 ])?;
             }
-            Write::Execution(execution) => match known.execution(execution.id) {
-                Some(before) if is_held_alike(&before, execution) => change_execution(statements, execution)?,
-                _ => put_execution(statements, execution)?,
-            },
+            Write::NewExecution(execution) => put_execution(statements, execution)?,
+            Write::Execution(execution) if self.known.is_stored(execution) => {}
+            Write::Execution(execution) => change_execution(statements, execution)?,
             Write::Result { execution, result } => {
                 db.prepare_cached("INSERT INTO results (execution_id, result) VALUES (?1, ?2)")?
                     .execute(params![execution.to_bytes(), result.as_str()])?;
@@ -128,49 +76,52 @@ impl Chain {
             }
             Write::Token(token) => put_token(db, token)?,
             Write::Grant(grant) => put_grant(db, grant)?,
-            Write::Event(event) => self.append(event.clone()),
+            Write::Event(event) => self.chain.append(event.clone()),
         }
+        self.known.note(write);
         Ok(())
     }
 
-    /// Gives the event its place. It is stored with the others of its transaction, by [`Chain::store`].
-    fn append(&mut self, event: NewEvent) {
-        let event = Event::chained(event, self.last_seq.saturating_add(1), self.last_hash);
-        (self.last_seq, self.last_hash) = (event.seq, event.hash);
-        self.waiting.push(event);
+    fn change_round(&self, after: &Arc<Round>) -> Result<(), ReadError> {
+        let (n, before) = match self.known.numbered_round(after.id) {
+            Some(found) => found,
+            None => {
+                let found = rows::numbered_round(self.statements.db, after.id)?;
+                let (n, before) = found.ok_or(ReadError::Corrupt("round"))?;
+                (n, Arc::new(before))
+            }
+        };
+        Ok(self.waiting.put(self.statements, Change { n, before, after: after.clone() })?)
     }
 
-    /// Stores the events that have been given their places, several a statement. Nothing in a transaction reads them.
-    pub(super) fn store(&mut self, statements: &Statements<'_>) -> Result<(), ReadError> {
-        for events in self.waiting.chunks(EVENTS_A_STATEMENT) {
-            let bodies: Vec<String> = events
-                .iter()
-                .map(|event| serde_json::to_string(&event.event.body).map_err(|_| ReadError::Corrupt("event")))
-                .collect::<Result<_, _>>()?;
-            statements.run(Sql::InsertEvents(events.len()), |to| {
-                for (Event { seq, event, previous_hash, hash }, body) in events.iter().zip(&bodies) {
-                    to.put(i64::try_from(*seq).unwrap_or(i64::MAX))?;
-                    to.put(event.at.0)?;
-                    to.put(event.execution_id.map(|id| id.to_bytes()))?;
-                    to.put(event.round_id.map(|id| id.to_bytes()))?;
-                    to.put(event.principal.as_ref().map(ToString::to_string))?;
-                    to.put(event.channel.map(|channel| channel.as_str()))?;
-                    to.put(body)?;
-                    to.put(previous_hash)?;
-                    to.put(hash)?;
-                }
-                Ok(())
-            })?;
-        }
-        self.waiting.clear();
+    /// Stores the answer with who gave it, which the round says that was written just before.
+    fn put_answer(&self, round: RoundId, submitted: &Json, effective: &Json) -> Result<(), ReadError> {
+        let found = self.known.numbered_round(round);
+        let Some((n, round)) = found else { return Err(ReadError::Corrupt("round")) };
+        let (Some((key, hash)), Some(answered)) = (&round.answer_key, &round.answered) else {
+            return Err(ReadError::Corrupt("answer"));
+        };
+        self.statements.run(Sql::InsertAnswer, |to| {
+            to.put(n)?;
+            to.put(key)?;
+            to.put(hash)?;
+            to.put(answered.principal.to_string())?;
+            to.put(answered.channel.as_str())?;
+            to.put(answered.action.map(|action| action.as_str()))?;
+            to.put(submitted.as_str())?;
+            to.put(effective.as_str())
+        })?;
         Ok(())
     }
 }
 
-/// Stores a new round.
-fn put_round(statements: &Statements<'_>, round: &Round) -> rusqlite::Result<()> {
-    let answered = round.answered.as_ref();
-    statements.run(Sql::InsertRound, |to| {
+/// Stores a new round, and answers with its number.
+fn put_round(
+    statements: &Statements<'_>,
+    round: &Round,
+    (requests, calls, suggestion_of): (&Json, &Json, Option<RoundId>),
+) -> rusqlite::Result<i64> {
+    statements.run(Sql::InsertFacts, |to| {
         to.put(round.id.to_bytes())?;
         to.put(round.execution_id.to_bytes())?;
         to.put(round.logical_operation_id.as_str())?;
@@ -182,28 +133,26 @@ fn put_round(statements: &Statements<'_>, round: &Round) -> rusqlite::Result<()>
         to.put(round.index)?;
         to.put(round.limit)?;
         to.put(round.created_at.0)?;
-        to.put(round.deadline.map(|at| at.0))?;
         to.put(round.digest.to_bytes())?;
         to.put(round.has_approval)?;
+        to.put(requests.as_str())?;
+        to.put(calls.as_str())?;
+        to.put(suggestion_of.map(RoundId::to_bytes))
+    })?;
+    let n = statements.db.last_insert_rowid();
+    let operation = round.logical_operation_id.as_str();
+    statements.run(Sql::InsertState, |to| {
+        to.put(n)?;
+        to.put(round.id.to_bytes())?;
         to.put(round.status.as_str())?;
         to.put(round.rev)?;
         to.put(round.fence.as_ref().map(|fence| fence.owner.as_str()))?;
         to.put(round.fence.as_ref().map(|fence| fence.token.0.to_be_bytes()))?;
-        to.put(round.delivery_attempts)?;
-        to.put(round.answer_key.as_ref().map(|(key, _)| key.as_str()))?;
-        to.put(round.answer_key.as_ref().map(|(_, hash)| *hash))?;
-        to.put(answered.map(|answered| answered.principal.to_string()))?;
-        to.put(answered.map(|answered| answered.channel.as_str()))?;
-        to.put(answered.map(|answered| answered.at.0))?;
-        to.put(answered.and_then(|answered| answered.action).map(|action| action.as_str()))?;
-        to.put(round.collect_key.as_deref())?;
-        to.put(round.delivery_started_at.map(|at| at.0))?;
-        to.put(round.delivered_at.map(|at| at.0))?;
-        to.put(round.finished_at.map(|at| at.0))?;
-        to.put(round.url_completed_at.map(|at| at.0))?;
-        to.put(round.failure.as_ref().map(|failure| failure.code.as_str()))?;
-        to.put(round.failure.as_ref().map(|failure| failure.message.as_str()))
-    })
+        to.put(round.deadline.map(|at| at.0))?;
+        to.put(is_sought(operation).then_some(operation))?;
+        to.put(round.delivery_attempts)
+    })?;
+    Ok(n)
 }
 
 fn failure_of(execution: &Execution) -> Option<&Failure> {
@@ -215,14 +164,12 @@ fn failure_of(execution: &Execution) -> Option<&Failure> {
 
 fn put_execution(statements: &Statements<'_>, execution: &Execution) -> rusqlite::Result<()> {
     let failure = failure_of(execution);
-    statements.run(Sql::PutExecution, |to| {
+    statements.run(Sql::InsertExecution, |to| {
         to.put(execution.id.to_bytes())?;
         to.put(execution.kind.as_str())?;
         to.put(execution.started_by.to_string())?;
         to.put(execution.owner.as_deref())?;
         to.put(execution.ends_with_round)?;
-        to.put(execution.pending_inputs)?;
-        to.put(execution.pending_approvals)?;
         to.put(execution.created_at.0)?;
         to.put(execution.finished_at.map(|at| at.0))?;
         to.put(execution.outcome.as_ref().map(Outcome::as_str))?;
@@ -232,16 +179,11 @@ fn put_execution(statements: &Statements<'_>, execution: &Execution) -> rusqlite
     })
 }
 
-/// Whether nothing changed but what usually does: only suspending makes an execution nobody's.
-fn is_held_alike(before: &Execution, after: &Execution) -> bool {
-    before.owner == after.owner && before.ends_with_round == after.ends_with_round
-}
-
 fn change_execution(statements: &Statements<'_>, execution: &Execution) -> rusqlite::Result<()> {
     let failure = failure_of(execution);
     statements.run(Sql::ChangeExecution, |to| {
-        to.put(execution.pending_inputs)?;
-        to.put(execution.pending_approvals)?;
+        to.put(execution.owner.as_deref())?;
+        to.put(execution.ends_with_round)?;
         to.put(execution.finished_at.map(|at| at.0))?;
         to.put(execution.outcome.as_ref().map(Outcome::as_str))?;
         to.put(failure.map(|failure| failure.code.as_str()))?;

@@ -11,7 +11,7 @@ use sayso_core::command::{Command, Reply, Token};
 use sayso_core::event::Event;
 use sayso_core::execution::Execution;
 use sayso_core::policy::Grant;
-use sayso_store::{Abandoned, Hints, Observing, Store, StoredAnswer, StoredRound};
+use sayso_store::{Abandoned, ChangedRound, Hints, Observing, Store, StoredAnswer, StoredRound};
 use tokio::sync::Notify;
 
 use crate::rng::Rng;
@@ -215,7 +215,7 @@ pub struct HardOfHearing {
 }
 
 impl Hints for HardOfHearing {
-    fn changed(&self, rounds: &[RoundId], executions: &[ExecutionId], last_event: u64) {
+    fn changed(&self, rounds: &[ChangedRound], executions: &[ExecutionId], last_event: u64) {
         let hears = match self.hearing {
             Hearing::Good => true,
             Hearing::Half => self.chance.lock().expect("the lock").one_in(2),

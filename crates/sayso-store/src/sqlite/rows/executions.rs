@@ -11,15 +11,17 @@ use super::{every, first, json, maybe_word, moment, row_count, word};
 use crate::ExecutionFilter;
 use crate::pending::PENDING;
 
-pub(crate) const COLUMNS: &str = "id, kind, started_by, owner, ends_with_round, pending_inputs, pending_approvals, created_at, \
-    finished_at, outcome, failure_code, failure_message, collected_at";
+/// The columns of an execution's row in the order they are read and written. How many of its rounds are pending is counted.
+pub(crate) const COLUMNS: &str = "id, kind, started_by, owner, ends_with_round, created_at, finished_at, outcome, failure_code, \
+    failure_message, collected_at";
 
+/// The row; its pending rounds are not counted yet.
 fn read(row: &Row<'_>) -> Result<Execution, ReadError> {
-    let failure = match (row.get(10)?, row.get(11)?) {
+    let failure = match (row.get(8)?, row.get(9)?) {
         (Some(code), Some(message)) => Some(Failure { code, message }),
         _ => None,
     };
-    let outcome = maybe_word(row, 9, |word| Some(word.to_owned()), "execution")?;
+    let outcome = maybe_word(row, 7, |word| Some(word.to_owned()), "execution")?;
     let outcome = match (outcome.as_deref(), failure) {
         (None, None) => None,
         (Some("completed"), None) => Some(Outcome::Completed),
@@ -34,31 +36,41 @@ fn read(row: &Row<'_>) -> Result<Execution, ReadError> {
         started_by: word(row, 2, Principal::parse, "execution")?,
         owner: row.get(3)?,
         ends_with_round: row.get(4)?,
-        pending_inputs: row.get(5)?,
-        pending_approvals: row.get(6)?,
-        created_at: UnixMs(row.get(7)?),
-        finished_at: moment(row, 8)?,
+        pending_inputs: 0,
+        pending_approvals: 0,
+        created_at: UnixMs(row.get(5)?),
+        finished_at: moment(row, 6)?,
         outcome,
-        collected_at: moment(row, 12)?,
+        collected_at: moment(row, 10)?,
     })
 }
 
 pub(crate) fn execution(db: &Connection, id: ExecutionId) -> Result<Option<Execution>, ReadError> {
-    let mut statement = db.prepare_cached(&format!("SELECT {COLUMNS} FROM executions WHERE id = ?1"))?;
-    first(&mut statement.query(params![id.to_bytes()])?, read)
-}
-
-fn pending(db: &Connection, id: ExecutionId) -> Result<Vec<RoundId>, ReadError> {
-    let mut statement =
-        db.prepare_cached(&format!("SELECT id FROM rounds WHERE execution_id = ?1 AND {PENDING} ORDER BY id"))?;
-    every(statement.query(params![id.to_bytes()])?, |row| Ok(RoundId::from_bytes(row.get(0)?)))
+    Ok(execution_with_pending(db, id)?.map(|(execution, _)| execution))
 }
 
 pub(crate) fn execution_with_pending(
     db: &Connection,
     id: ExecutionId,
 ) -> Result<Option<(Execution, Vec<RoundId>)>, ReadError> {
-    execution(db, id)?.map(|found| Ok((found, pending(db, id)?))).transpose()
+    let mut statement = db.prepare_cached(&format!("SELECT {COLUMNS} FROM executions WHERE id = ?1"))?;
+    first(&mut statement.query(params![id.to_bytes()])?, read)?.map(|found| with_pending(db, found)).transpose()
+}
+
+/// Counts the pending rounds of an execution, and names them.
+fn with_pending(db: &Connection, mut execution: Execution) -> Result<(Execution, Vec<RoundId>), ReadError> {
+    let mut statement = db.prepare_cached(&format!(
+        "SELECT facts.id, has_approval FROM round_facts AS facts CROSS JOIN round_states AS states ON states.n = facts.n
+         WHERE execution_id = ?1 AND {PENDING} ORDER BY facts.id"
+    ))?;
+    let pending = every(statement.query(params![execution.id.to_bytes()])?, |row| {
+        Ok((RoundId::from_bytes(row.get(0)?), row.get::<_, bool>(1)?))
+    })?;
+    for (_, has_approval) in &pending {
+        let count = if *has_approval { &mut execution.pending_approvals } else { &mut execution.pending_inputs };
+        *count = count.saturating_add(1);
+    }
+    Ok((execution, pending.into_iter().map(|(id, _)| id).collect()))
 }
 
 pub(crate) fn executions(
@@ -72,13 +84,7 @@ pub(crate) fn executions(
     let starter = filter.started_by.as_ref().map(ToString::to_string);
     let before = filter.before.map(ExecutionId::to_bytes);
     let found = every(statement.query(params![starter, before, row_count(filter.limit)])?, read)?;
-    found
-        .into_iter()
-        .map(|execution| {
-            let rounds = pending(db, execution.id)?;
-            Ok((execution, rounds))
-        })
-        .collect()
+    found.into_iter().map(|execution| with_pending(db, execution)).collect()
 }
 
 pub(crate) fn result(db: &Connection, id: ExecutionId) -> Result<Option<Json>, ReadError> {

@@ -7,14 +7,14 @@ mod rounds;
 mod sweep;
 mod tokens;
 
-pub(super) use events::{events_after, last_event};
+pub(super) use events::{events_after, last_event, list as event_list};
 pub(super) use executions::{
     COLUMNS as EXECUTION_COLUMNS, execution, execution_with_pending, executions, owner, result,
 };
 pub(super) use grants::{COLUMNS as GRANT_COLUMNS, grant, grants};
 pub(super) use rounds::{
-    ROUND_COLUMNS, answer, content, creation, details, operation, request_state, round, stored_round, stored_rounds,
-    unfinished_rounds,
+    FACT_COLUMNS, answer, content, creation, details, numbered_round, operation, request_state, stored_round,
+    stored_rounds, unfinished_rounds,
 };
 pub(super) use sweep::{abandoned, last_wait_ms, next_deadline, overdue};
 pub(super) use tokens::{COLUMNS as TOKEN_COLUMNS, sessions, token, token_by_hash, tokens};

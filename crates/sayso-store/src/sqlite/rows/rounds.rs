@@ -1,3 +1,5 @@
+use std::sync::LazyLock;
+
 use rusqlite::{Connection, Row, ToSql, params};
 use sayso_core::command::{DeliveryContent, Operation};
 use sayso_core::id::{ExecutionId, RoundId};
@@ -12,12 +14,23 @@ use super::{every, first, json, maybe_word, moment, row_count, word};
 use crate::pending::{PENDING, in_status};
 use crate::{RoundFilter, StoredAnswer, StoredRound};
 
-/// The columns of a round's row in the order they are read and written.
-pub(crate) const ROUND_COLUMNS: &str = "id, execution_id, operation, server, operation_kind, operation_name, asked_by, \
-    delivery, round_index, round_limit, created_at, deadline, digest, has_approval, status, rev, owner, token, \
+/// The columns of what never changes of a round, in the order they are written.
+pub(crate) const FACT_COLUMNS: &str = "id, execution_id, operation, server, operation_kind, operation_name, asked_by, \
+    delivery, round_index, round_limit, created_at, digest, has_approval, requests, calls, suggestion_of";
+
+/// The columns of a round in the order they are read.
+const COLUMNS: &str = "facts.id, execution_id, operation, server, operation_kind, operation_name, asked_by, delivery, \
+    round_index, round_limit, created_at, deadline, digest, has_approval, status, rev, owner, token, \
     delivery_attempts, answer_key, answer_hash, answered_by, answered_channel, answered_at, answered_action, \
     collect_key, delivery_started_at, delivered_at, finished_at, url_completed_at, failure_code, failure_message";
-pub(crate) const ROUND_COLUMN_COUNT: usize = 32;
+const COLUMN_COUNT: usize = 32;
+
+/// The rows of rounds that are found by what never changes.
+const BY_FACTS: &str = "round_facts AS facts CROSS JOIN round_states AS states ON states.n = facts.n \
+    LEFT JOIN round_answers AS answers ON answers.n = facts.n";
+/// The rows of rounds that are found by where they stand.
+const BY_STATES: &str = "round_states AS states CROSS JOIN round_facts AS facts ON facts.n = states.n \
+    LEFT JOIN round_answers AS answers ON answers.n = facts.n";
 
 fn read_round(row: &Row<'_>) -> Result<Round, ReadError> {
     let corrupt = || ReadError::Corrupt("round");
@@ -79,14 +92,17 @@ fn read_answered(row: &Row<'_>) -> Result<Option<Answered>, ReadError> {
     }
 }
 
-pub(crate) fn round(db: &Connection, id: RoundId) -> Result<Option<Round>, ReadError> {
-    let mut statement = db.prepare_cached(&format!("SELECT {ROUND_COLUMNS} FROM rounds WHERE id = ?1"))?;
-    first(&mut statement.query(params![id.to_bytes()])?, read_round)
+/// The round, and the number of its rows.
+pub(crate) fn numbered_round(db: &Connection, id: RoundId) -> Result<Option<(i64, Round)>, ReadError> {
+    static STATEMENT: LazyLock<String> =
+        LazyLock::new(|| format!("SELECT {COLUMNS}, facts.n FROM {BY_FACTS} WHERE facts.id = ?1"));
+    let mut statement = db.prepare_cached(&STATEMENT)?;
+    first(&mut statement.query(params![id.to_bytes()])?, |row| Ok((row.get(COLUMN_COUNT)?, read_round(row)?)))
 }
 
 pub(crate) fn unfinished_rounds(db: &Connection, execution: ExecutionId) -> Result<Vec<Round>, ReadError> {
     let mut statement = db.prepare_cached(&format!(
-        "SELECT {ROUND_COLUMNS} FROM rounds WHERE execution_id = ?1 AND finished_at IS NULL ORDER BY id"
+        "SELECT {COLUMNS} FROM {BY_FACTS} WHERE execution_id = ?1 AND finished_at IS NULL ORDER BY facts.id"
     ))?;
     every(statement.query(params![execution.to_bytes()])?, read_round)
 }
@@ -97,7 +113,7 @@ pub(crate) fn operation(
     operation: &str,
 ) -> Result<Option<Operation>, ReadError> {
     let mut statement = db.prepare_cached(
-        "SELECT round_index, server, operation_kind, operation_name FROM rounds
+        "SELECT round_index, server, operation_kind, operation_name FROM round_facts
          WHERE execution_id = ?1 AND operation = ?2 ORDER BY round_index DESC LIMIT 1",
     )?;
     first(&mut statement.query(params![execution.to_bytes(), operation])?, |row| {
@@ -124,7 +140,8 @@ pub(crate) fn creation(
 
 pub(crate) fn content(db: &Connection, id: RoundId) -> Result<Option<DeliveryContent>, ReadError> {
     let mut statement = db.prepare_cached(
-        "SELECT effective, request_state FROM answers LEFT JOIN request_states USING (round_id) WHERE round_id = ?1",
+        "SELECT effective, request_state FROM round_facts JOIN round_answers USING (n)
+         LEFT JOIN request_states ON round_id = id WHERE id = ?1",
     )?;
     first(&mut statement.query(params![id.to_bytes()])?, |row| {
         let responses = json(&row.get::<_, String>(0)?, "answer")?;
@@ -143,7 +160,8 @@ pub(crate) fn request_state(db: &Connection, id: RoundId) -> Result<Option<Strin
 }
 
 pub(crate) fn answer(db: &Connection, id: RoundId) -> Result<Option<StoredAnswer>, ReadError> {
-    let mut statement = db.prepare_cached("SELECT submitted, effective FROM answers WHERE round_id = ?1")?;
+    let mut statement =
+        db.prepare_cached("SELECT submitted, effective FROM round_facts JOIN round_answers USING (n) WHERE id = ?1")?;
     first(&mut statement.query(params![id.to_bytes()])?, |row| {
         Ok(StoredAnswer {
             submitted: json(&row.get::<_, String>(0)?, "answer")?,
@@ -155,15 +173,15 @@ pub(crate) fn answer(db: &Connection, id: RoundId) -> Result<Option<StoredAnswer
 fn read_stored(row: &Row<'_>) -> Result<StoredRound, ReadError> {
     Ok(StoredRound {
         row: read_round(row)?,
-        requests: json(&row.get::<_, String>(ROUND_COLUMN_COUNT)?, "requests")?,
-        calls: json(&row.get::<_, String>(ROUND_COLUMN_COUNT + 1)?, "requests")?,
-        suggestion_of: row.get::<_, Option<_>>(ROUND_COLUMN_COUNT + 2)?.map(RoundId::from_bytes),
+        requests: json(&row.get::<_, String>(COLUMN_COUNT)?, "requests")?,
+        calls: json(&row.get::<_, String>(COLUMN_COUNT + 1)?, "requests")?,
+        suggestion_of: row.get::<_, Option<_>>(COLUMN_COUNT + 2)?.map(RoundId::from_bytes),
     })
 }
 
 pub(crate) fn stored_round(db: &Connection, id: RoundId) -> Result<Option<StoredRound>, ReadError> {
     let mut statement = db.prepare_cached(&format!(
-        "SELECT {ROUND_COLUMNS}, requests, calls, suggestion_of FROM rounds JOIN round_requests ON round_id = id WHERE id = ?1"
+        "SELECT {COLUMNS}, requests, calls, suggestion_of FROM {BY_FACTS} WHERE facts.id = ?1"
     ))?;
     first(&mut statement.query(params![id.to_bytes()])?, read_stored)
 }
@@ -187,22 +205,20 @@ pub(crate) fn stored_rounds(db: &Connection, filter: &RoundFilter) -> Result<Vec
     if let Some(asker) = &filter.asked_by {
         condition(" AND asked_by = ?", Box::new(asker.to_string()));
     }
-    // The bounds of the partial indexes are spelled out, so that they are used.
-    let late = " AND operation >= 'late:' AND operation < 'late;' AND finished_at IS NULL AND operation >= ?";
-    let gated = " AND operation >= 'gate:' AND operation < 'gate;' AND finished_at IS NULL AND operation >= ?";
-    for (bounds, prefix) in [(late, &filter.unfinished_late), (gated, &filter.unfinished_gated)] {
-        if let Some(prefix) = prefix {
-            condition(bounds, Box::new(prefix.clone()));
-            condition(" AND operation < ?", Box::new(format!("{prefix}{}", char::MAX)));
-        }
+    for prefix in [&filter.unfinished_late, &filter.unfinished_gated].into_iter().flatten() {
+        condition(" AND finished_at IS NULL AND sought >= ?", Box::new(prefix.clone()));
+        condition(" AND sought < ?", Box::new(format!("{prefix}{}", char::MAX)));
     }
+    let is_sought = filter.unfinished_late.is_some() || filter.unfinished_gated.is_some();
+    // Each way begins where its index is. A rare status is found by scanning, as the pages of history are few.
+    let is_by_state = filter.execution.is_none() && (is_sought || filter.status == Some(Status::Pending));
+    let (rows, id) = if is_by_state { (BY_STATES, "states.id") } else { (BY_FACTS, "facts.id") };
     if let Some(before) = filter.before {
-        condition(" AND id < ?", Box::new(before.to_bytes()));
+        condition(&format!(" AND {id} < ?"), Box::new(before.to_bytes()));
     }
     values.push(Box::new(row_count(filter.limit)));
     let mut statement = db.prepare_cached(&format!(
-        "SELECT {ROUND_COLUMNS}, requests, calls, suggestion_of FROM rounds JOIN round_requests ON round_id = id
-         WHERE {conditions} ORDER BY id DESC LIMIT ?"
+        "SELECT {COLUMNS}, requests, calls, suggestion_of FROM {rows} WHERE {conditions} ORDER BY {id} DESC LIMIT ?"
     ))?;
     every(statement.query(rusqlite::params_from_iter(values))?, read_stored)
 }

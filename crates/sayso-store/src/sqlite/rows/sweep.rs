@@ -12,25 +12,26 @@ use crate::pending::PENDING;
 
 pub(crate) fn overdue(db: &Connection, now: UnixMs, limit: usize) -> Result<Vec<RoundId>, ReadError> {
     let mut statement = db.prepare_cached(&format!(
-        "SELECT id FROM rounds WHERE {PENDING} AND deadline IS NOT NULL AND deadline < ?1 ORDER BY deadline LIMIT ?2"
+        "SELECT id FROM round_states WHERE {PENDING} AND deadline IS NOT NULL AND deadline < ?1 ORDER BY deadline LIMIT ?2"
     ))?;
     every(statement.query(params![now.0, row_count(limit)])?, |row| Ok(RoundId::from_bytes(row.get(0)?)))
 }
 
 pub(crate) fn next_deadline(db: &Connection) -> Result<Option<UnixMs>, ReadError> {
     let mut statement = db.prepare_cached(&format!(
-        "SELECT deadline FROM rounds WHERE {PENDING} AND deadline IS NOT NULL ORDER BY deadline LIMIT 1"
+        "SELECT deadline FROM round_states WHERE {PENDING} AND deadline IS NOT NULL ORDER BY deadline LIMIT 1"
     ))?;
     first(&mut statement.query([])?, |row| Ok(UnixMs(row.get(0)?)))
 }
 
 pub(crate) fn abandoned(db: &Connection, now: UnixMs, limit: usize) -> Result<Vec<Abandoned>, ReadError> {
     let mut held = db.prepare_cached(
-        "SELECT rounds.id, rounds.execution_id, rounds.owner, rounds.token, owners.expires_at
-         FROM rounds LEFT JOIN owners ON owners.owner = rounds.owner
-         WHERE rounds.owner IS NOT NULL AND rounds.finished_at IS NULL AND rounds.delivery = 'live'
+        "SELECT states.id, execution_id, states.owner, token, owners.expires_at
+         FROM round_states AS states CROSS JOIN round_facts AS facts ON facts.n = states.n
+           LEFT JOIN owners ON owners.owner = states.owner
+         WHERE states.owner IS NOT NULL AND finished_at IS NULL AND delivery = 'live'
            AND (owners.expires_at IS NULL OR owners.expires_at <= ?1)
-         ORDER BY rounds.owner, rounds.id LIMIT ?2",
+         ORDER BY states.owner, states.n LIMIT ?2",
     )?;
     let mut all = every(held.query(params![now.0, row_count(limit)])?, |row| {
         let owner: String = row.get(2)?;
@@ -47,8 +48,8 @@ pub(crate) fn abandoned(db: &Connection, now: UnixMs, limit: usize) -> Result<Ve
          FROM executions LEFT JOIN owners ON owners.owner = executions.owner
          WHERE executions.owner IS NOT NULL AND executions.outcome IS NULL
            AND (owners.expires_at IS NULL OR owners.expires_at <= ?1)
-           AND NOT EXISTS (SELECT 1 FROM rounds WHERE rounds.execution_id = executions.id
-                           AND rounds.finished_at IS NULL)
+           AND NOT EXISTS (SELECT 1 FROM round_facts JOIN round_states USING (n)
+                           WHERE execution_id = executions.id AND round_states.finished_at IS NULL)
          ORDER BY executions.owner, executions.id LIMIT ?2",
     )?;
     all.extend(every(running.query(params![now.0, row_count(limit)])?, |row| {
@@ -64,7 +65,7 @@ pub(crate) fn abandoned(db: &Connection, now: UnixMs, limit: usize) -> Result<Ve
 
 pub(crate) fn last_wait_ms(db: &Connection, server: &str) -> Result<Option<i64>, ReadError> {
     let mut statement = db.prepare_cached(
-        "SELECT finished_at - created_at FROM rounds WHERE failure_code = 'withdrawn' AND server = ?1
+        "SELECT finished_at - created_at FROM round_states JOIN round_facts USING (n) WHERE withdrawn_from = ?1
          ORDER BY finished_at DESC LIMIT 1",
     )?;
     first(&mut statement.query(params![server])?, |row| Ok(row.get(0)?))
