@@ -99,9 +99,14 @@ async fn a_store_that_is_well_is_said_to_be_and_looking_changes_nothing() {
 #[tokio::test]
 async fn a_chain_that_somebody_changed_is_found_at_the_event() {
     for (old, new, says) in [
-        // Principal, channel and body stand beside each other in the row: the asker in the event is not who asked.
-        ("bookingservice{\"event\":\"round_created\"}", "bookinGservice{\"event\":\"round_created\"}", "event 2"),
-        ("{\"event\":\"answered\"}", "{\"event\":\"answerex\"}", "events after 3 "),
+        // The asker in the event is not who asked.
+        (
+            r#"booking","channel":"service","body":{"event":"round_created"}"#,
+            r#"bookinG","channel":"service","body":{"event":"round_created"}"#,
+            "event 2",
+        ),
+        // The events of a transaction are read together: those of the answer are the third and the fourth.
+        (r#"{"event":"answered"}"#, r#"{"event":"answerex"}"#, "events after 2 "),
     ] {
         let place = Place::new();
         used(&place).await;
@@ -166,13 +171,18 @@ async fn what_is_no_database_or_half_of_one_is_said_to_be_so() {
     fs::remove_file(&file).expect("removed");
     used(&place).await;
     let size = fs::metadata(&file).expect("metadata").len();
-    // Damaged page by page, no panic and always something said.
+    // Damaged page by page, no panic and always something said, but of the pages that are free (their number is at byte 36).
+    let free = fs::read(&file).expect("read")[36..40].try_into().map(u32::from_be_bytes).expect("four bytes");
+    let mut unnoticed = 0;
     for page in 0..size / 4096 {
         let whole = fs::read(&file).expect("read");
         let at = usize::try_from(page * 4096).expect("small") + if page == 0 { 100 } else { 0 };
         overwrite(&file, |bytes| bytes[at..at + 200].fill(0xff));
         let found = examined(&place).await;
-        assert_eq!(severity(&found), Severity::Problem, "page {page}: {found:#?}");
+        if severity(&found) != Severity::Problem {
+            unnoticed += 1;
+            assert!(unnoticed <= free, "page {page}: {found:#?}");
+        }
         fs::write(&file, whole).expect("written");
     }
     let half = fs::read(&file).expect("read");
