@@ -10,8 +10,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use sayso_core::command::Command;
 use sayso_core::error::{Error, ErrorCode};
+use sayso_core::event::{Event, EventBody, NewEvent};
 use sayso_core::id::ExecutionId;
+use sayso_core::principal::{Channel, Principal};
 use sayso_core::round::{Fence, FenceToken, Status};
+use sayso_core::time::UnixMs;
 use sayso_store::{ChangedRound, Hints, RoundFilter, Store};
 use support::{answering, asking, file_in, open, open_hinting, round_id, try_open};
 use tokio::sync::Notify;
@@ -104,6 +107,89 @@ async fn a_file_that_a_newer_version_upgraded_is_written_no_more() {
     assert_eq!(row.status, Status::Pending);
     sql(&folder, "PRAGMA user_version = 5");
     store.commit(vec![answering(1)]).await.expect("accepted");
+}
+
+/// The schema before rounds were split into facts and states.
+const SCHEMA_4: [&str; 4] = [
+    include_str!("../migrations/sqlite/0001_rounds.sql"),
+    include_str!("../migrations/sqlite/0002_quiet_hops.sql"),
+    include_str!("../migrations/sqlite/0003_round_details.sql"),
+    include_str!("../migrations/sqlite/0004_grants.sql"),
+];
+
+#[tokio::test]
+async fn a_file_of_schema_4_keeps_all_that_it_said() {
+    let folder = folder();
+    drop(open(folder.path()));
+    std::fs::remove_file(file_in(folder.path())).expect("removed");
+    SCHEMA_4.iter().for_each(|migration| sql(&folder, migration));
+    // One round that is answered and was withdrawn, and a gated call that waits.
+    let (first, second) = (hex(&round_id(1).to_bytes()), hex(&round_id(2).to_bytes()));
+    let digest = "11".repeat(32);
+    for (id, operation, rest) in [
+        (
+            &first,
+            "main",
+            "'failed', 3, NULL, NULL, 0, 'k', x'22', 'person ada', 'inbox', 5, 'accept', NULL, NULL, NULL, 9, NULL, 'withdrawn', 'gone'",
+        ),
+        (
+            &second,
+            "gate:x",
+            "'pending', 1, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL",
+        ),
+    ] {
+        let rest = rest.replace("x'22'", &format!("x'{}'", "22".repeat(32)));
+        sql(&folder, &format!(
+            "INSERT INTO rounds VALUES (x'{id}', x'{id}', '{operation}', 'files', 'tool', 'read', 'agent a', 'resumable', 0, 10, 1,
+                 NULL, x'{digest}', 0, {rest});
+             INSERT INTO round_requests VALUES (x'{id}', '{{}}', '[]', NULL);
+             INSERT INTO executions VALUES (x'{id}', 'agent', 'agent a', NULL, 0, 0, 0, 1, NULL, NULL, NULL, NULL, NULL);"
+        ));
+    }
+    sql(
+        &folder,
+        &format!("INSERT INTO answers VALUES (x'{first}', '{{\"a\":1}}', '{{\"a\":2}}'); PRAGMA user_version = 4"),
+    );
+    let mut previous_hash = [0; 32];
+    for (seq, body) in (1..).zip([EventBody::RoundCreated, EventBody::Answered]) {
+        let (by, channel) = (Some(Principal::person("ada")), Some(Channel::Inbox));
+        let round_id = Some(round_id(1));
+        let new = NewEvent { at: UnixMs(7), execution_id: None, round_id, principal: by, channel, body };
+        let event = Event::chained(new, seq, previous_hash);
+        let (body, hash) = (serde_json::to_string(&event.event.body).expect("written"), hex(&event.hash));
+        sql(
+            &folder,
+            &format!(
+                "INSERT INTO events VALUES ({seq}, 7, NULL, x'{first}', 'person ada', 'inbox', '{body}', x'{}', x'{hash}')",
+                hex(&previous_hash)
+            ),
+        );
+        previous_hash = event.hash;
+    }
+
+    let store = open(folder.path());
+    let row = store.round(round_id(1)).await.expect("is read").expect("is there").row;
+    assert_eq!((row.status, row.rev, row.finished_at), (Status::Failed, 3, Some(UnixMs(9))));
+    assert_eq!(row.answered.map(|answered| answered.principal), Some(Principal::person("ada")));
+    let answer = store.answer(round_id(1)).await.expect("is read").expect("is there");
+    assert_eq!((answer.submitted.as_str(), answer.effective.as_str()), (r#"{"a":1}"#, r#"{"a":2}"#));
+    assert_eq!(store.last_wait_ms("files").await, Ok(Some(8)), "from being created until it was withdrawn");
+    let gated = RoundFilter { unfinished_gated: Some("gate:x".to_owned()), limit: 10, ..RoundFilter::default() };
+    let found = store.rounds(gated).await.expect("are read");
+    assert_eq!(found.iter().map(|round| round.row.id).collect::<Vec<_>>(), [round_id(2)]);
+    let pending = RoundFilter { status: Some(Status::Pending), limit: 10, ..RoundFilter::default() };
+    assert_eq!(store.rounds(pending).await.expect("are read").len(), 1);
+    let execution = ExecutionId::from_bytes(round_id(2).to_bytes());
+    let (execution, waiting) = store.execution(execution).await.expect("is read").expect("is there");
+    assert_eq!((execution.pending_inputs, waiting), (1, vec![round_id(2)]));
+    let events = store.events_after(0, 10).await.expect("are read");
+    assert_eq!(events.len(), 2);
+    assert!(events.iter().all(Event::is_intact) && events[1].previous_hash == events[0].hash);
+    assert_eq!((count(&folder, "rounds"), count(&folder, "events")), (2, 2), "they are views now");
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[tokio::test]
