@@ -3,6 +3,7 @@
 
 use std::future::poll_fn;
 use std::pin::Pin;
+use std::task::Poll;
 use std::time::Duration;
 
 use hyper::body::Body as _;
@@ -312,6 +313,31 @@ async fn the_answer_outlives_the_server_the_session_and_a_client_that_has_gone()
     let body = call(4, "sayso_wait", &json!({"execution_id": round.execution_id}));
     let theirs = next.send_as(&other, Sent { session: Some(&session), body, ..Sent::default() }).await;
     assert_eq!(message_of(theirs).await["result"]["isError"], true, "it is nobody else's");
+}
+
+#[tokio::test]
+async fn a_client_that_goes_away_while_its_question_is_stored_is_asked_for_once() {
+    let rig = Rig::new(HANG).await;
+    let session = rig.hello().await;
+    // However far the call had come: not begun, waiting for the disk, stored and not noted, waiting for a person.
+    for polls in 0..24 {
+        let body = call(1, "ask_user", &questions(&format!("Where, {polls}?")));
+        let send = |accept| {
+            rig.send_as(&rig.agent, Sent { session: Some(&session), accept, body: body.clone(), ..Sent::default() })
+        };
+        let mut gone = Box::pin(send("application/json"));
+        for _ in 0..polls {
+            let is_answered = poll_fn(|context| Poll::Ready(gone.as_mut().poll(context).is_ready())).await;
+            assert!(!is_answered, "nobody has answered");
+            tokio::task::yield_now().await;
+        }
+        drop(gone);
+        let held = send("text/event-stream").await;
+        let round = rig.new_round(polls).await;
+        rig.answer(&round).await;
+        assert_eq!(answers(&message_of(held).await)[0]["answer"], json!(["staging"]), "after {polls} polls");
+        assert_eq!(rig.rounds().await.len(), polls + 1, "after {polls} polls");
+    }
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sayso::wire::Round;
-use sayso::{Ask, Desk, Error, ExecutionId, Json, Status, words};
+use sayso::{Ask, Desk, Error, ExecutionId, Json, Request, RoundId, Status, words};
 use sayso_core::json::ObjectView;
 use sayso_core::limits::REQUEST_STATE_BYTES_MAX;
 use serde_json::{Value, json};
@@ -57,37 +57,22 @@ impl McpServer {
             Err(why) => return (error(&why), None),
         };
         let text = arguments.as_ref().map(Json::canonical).unwrap_or_default();
-        let held = match session.retried(&text) {
-            Some(held) => held,
-            None => {
-                let (asked, requests): (Vec<_>, Vec<_>) = questions.into_iter().unzip();
-                let state = Value::from(asked).to_string();
-                let ask = Ask {
-                    logical_operation_id: Some(ASKED.to_owned()),
-                    operation_name: Some(ASK_TOOL.to_owned()),
-                    // Without it the agent reads its questions as they were shown.
-                    request_state: Some(state).filter(|state| state.len() <= REQUEST_STATE_BYTES_MAX),
-                    requests: under_keys(requests),
-                    ..Ask::default()
-                };
-                match session.desk.ask(ask, None).await {
-                    Ok(round) => session.asked(text, round.round_id, round.execution_id),
-                    Err(why @ (Error::Validation { .. } | Error::Limit(_) | Error::Forbidden(_))) => {
-                        return (error(&format!("The question cannot be asked: {why}")), None);
-                    }
-                    Err(_) => return (error(words::QUESTION_UNAVAILABLE), None),
-                }
-            }
+        let held = session.retried(&text).unwrap_or_else(|| session.noted(text));
+        let asked = match held.asked() {
+            Some(asked) => asked,
+            None => match put(session, held.key(), questions).await {
+                Ok(round) => held.put((round.round_id, round.execution_id)),
+                Err(why) => return (error(&why), None),
+            },
         };
-        self.answer_of(session, held.round, held.execution, Some(held), until).await
+        self.answer_of(session, asked, Some(held), until).await
     }
 
     /// Waits for what a person decides, and takes the answer to the agent's own questions. What ends the call without it lets go of `held`.
     async fn answer_of(
         &self,
         session: &Session,
-        round: sayso::RoundId,
-        execution: ExecutionId,
+        (round, execution): (RoundId, ExecutionId),
         held: Option<Held>,
         until: Instant,
     ) -> Told {
@@ -126,7 +111,7 @@ impl McpServer {
         let is_all = |round: &&Round| round.logical_operation_id == ASKED || is_gates(round);
         if let Some(asked) = rounds.iter().rfind(is_all) {
             let held = session.hold_again(asked.round_id);
-            return self.answer_of(session, asked.round_id, execution, held, until).await;
+            return self.answer_of(session, (asked.round_id, execution), held, until).await;
         }
         loop {
             let left = until.saturating_duration_since(Instant::now()).min(LOOK);
@@ -200,6 +185,26 @@ impl McpServer {
             () = stopped => None,
         }
     }
+}
+
+/// Stores the questions; a repeat under its key finds the same round. The error is a sentence for the agent.
+async fn put(session: &Session, key: String, questions: Vec<(String, Request)>) -> Result<Round, String> {
+    let (asked, requests): (Vec<_>, Vec<_>) = questions.into_iter().unzip();
+    let state = Value::from(asked).to_string();
+    let ask = Ask {
+        logical_operation_id: Some(ASKED.to_owned()),
+        operation_name: Some(ASK_TOOL.to_owned()),
+        // Without it the agent reads its questions as they were shown.
+        request_state: Some(state).filter(|state| state.len() <= REQUEST_STATE_BYTES_MAX),
+        requests: under_keys(requests),
+        ..Ask::default()
+    };
+    session.desk.ask(ask, Some(key)).await.map_err(|why| match why {
+        Error::Validation { .. } | Error::Limit(_) | Error::Forbidden(_) => {
+            format!("The question cannot be asked: {why}")
+        }
+        _ => words::QUESTION_UNAVAILABLE.to_owned(),
+    })
 }
 
 /// An error that the agent reads as the tool's own words.

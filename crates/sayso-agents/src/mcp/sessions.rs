@@ -35,14 +35,19 @@ struct State {
     /// Requests that are being answered, by their id as written, with the way to cancel each.
     open: HashMap<String, Arc<Notify>>,
     asked: Vec<Asked>,
+    /// How many calls have put questions.
+    calls: u64,
 }
 
-/// Questions that the agent put.
+/// Questions that the agent puts. They are noted before they are stored: a client that goes away in between finds the
+/// same round by its retry.
 struct Asked {
+    /// Which they are among the session's own.
+    number: u64,
     /// The tool's arguments in canonical form: equal ones are the same call.
     text: String,
-    round: RoundId,
-    execution: ExecutionId,
+    /// Where they are stored, once that is known.
+    stored: Option<(RoundId, ExecutionId)>,
     /// Whether a request waits for the answer now.
     is_held: bool,
     /// Whether such a request has ended without it.
@@ -127,29 +132,36 @@ impl Session {
             asked.text == text && !asked.is_held && is_fresh
         };
         let asked = state.asked.iter_mut().find(|asked| is_retry(asked))?;
-        asked.is_held = true;
-        Some(Held { session: self.clone(), round: asked.round, execution: asked.execution, is_taken: false })
+        Some(self.hold(asked))
     }
 
-    /// Takes note of questions that were put and are waited for.
-    pub(super) fn asked(self: &Arc<Self>, text: String, round: RoundId, execution: ExecutionId) -> Held {
+    /// Takes note of questions that are put now and will be waited for.
+    pub(super) fn noted(self: &Arc<Self>, text: String) -> Held {
         let mut state = self.state();
         if state.asked.len() >= OPEN_QUESTIONS_MAX {
             // Of a question that is forgotten here only a retry knows nothing; its round goes on.
             let oldest = state.asked.iter().position(|asked| !asked.is_held).unwrap_or_default();
             state.asked.remove(oldest);
         }
-        let (is_held, was_parked, taken_at) = (true, false, None);
-        state.asked.push(Asked { text, round, execution, is_held, was_parked, taken_at });
-        Held { session: self.clone(), round, execution, is_taken: false }
+        state.calls += 1;
+        let (number, stored, is_held, was_parked, taken_at) = (state.calls, None, false, false, None);
+        let mut asked = Asked { number, text, stored, is_held, was_parked, taken_at };
+        let held = self.hold(&mut asked);
+        state.asked.push(asked);
+        held
     }
 
     /// Holds the questions of a round, where they were put in this session.
     pub(super) fn hold_again(self: &Arc<Self>, round: RoundId) -> Option<Held> {
         let mut state = self.state();
-        let asked = state.asked.iter_mut().find(|asked| asked.round == round && !asked.is_held)?;
+        let is_it = |asked: &Asked| asked.stored.is_some_and(|(stored, _)| stored == round) && !asked.is_held;
+        let asked = state.asked.iter_mut().find(|asked| is_it(asked))?;
+        Some(self.hold(asked))
+    }
+
+    fn hold(self: &Arc<Self>, asked: &mut Asked) -> Held {
         asked.is_held = true;
-        Some(Held { session: self.clone(), round, execution: asked.execution, is_taken: false })
+        Held { session: self.clone(), number: asked.number, is_taken: false }
     }
 }
 
@@ -176,12 +188,30 @@ impl Drop for OpenRequest {
 /// A request that waits for the answer to questions. Dropped before the answer was taken, it leaves them for a retry.
 pub(super) struct Held {
     session: Arc<Session>,
-    pub round: RoundId,
-    pub execution: ExecutionId,
+    number: u64,
     is_taken: bool,
 }
 
 impl Held {
+    /// The idempotency key under which the questions are stored.
+    pub(super) fn key(&self) -> String {
+        format!("{}:{}", self.session.desk.owner_id(), self.number)
+    }
+
+    /// Where the questions are stored, as far as that is known.
+    pub(super) fn asked(&self) -> Option<(RoundId, ExecutionId)> {
+        self.session.state().asked.iter().find(|asked| asked.number == self.number)?.stored
+    }
+
+    /// The questions are stored there.
+    pub(super) fn put(&self, stored: (RoundId, ExecutionId)) -> (RoundId, ExecutionId) {
+        let mut state = self.session.state();
+        if let Some(asked) = state.asked.iter_mut().find(|asked| asked.number == self.number) {
+            asked.stored = Some(stored);
+        }
+        stored
+    }
+
     /// The client has the answer, where there was one.
     pub(super) fn collect(held: Option<Self>) {
         if let Some(mut held) = held {
@@ -193,7 +223,7 @@ impl Held {
 impl Drop for Held {
     fn drop(&mut self) {
         let mut state = self.session.state();
-        let Some(asked) = state.asked.iter_mut().find(|asked| asked.round == self.round) else { return };
+        let Some(asked) = state.asked.iter_mut().find(|asked| asked.number == self.number) else { return };
         asked.is_held = false;
         if self.is_taken {
             asked.taken_at = Some(Instant::now());
