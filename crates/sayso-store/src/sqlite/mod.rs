@@ -1,13 +1,16 @@
-//! SQLite: one file, WAL, `synchronous=FULL`, one writer thread that commits in groups, a few readers.
+//! SQLite: one file, WAL, one writer thread that commits in groups, each on the disk before it is answered, a few readers.
 
+mod batch;
 mod chain;
 mod change;
+mod durable;
 mod examine;
 mod known;
 mod open;
 mod reader;
 mod rows;
 mod statements;
+mod touched;
 mod view;
 mod writer;
 mod writes;
@@ -71,7 +74,8 @@ impl SqliteStore {
         }
         open::migrate(&writing)?;
         let readers = Readers::open(&path)?;
-        let writer = Writer::start(writing, options.clock.clone(), options.hints)?;
+        let log = open::log(&writing, &path)?;
+        let writer = Writer::start(writing, Box::new(log), options.clock.clone(), options.hints)?;
         Ok(Self { writer, readers, clock: options.clock, path })
     }
 

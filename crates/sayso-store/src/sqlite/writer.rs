@@ -1,30 +1,28 @@
-//! The one thread that writes: it drains its queue into one transaction, commits, then answers. No lingering: whoever
-//! comes while a commit runs shares the next one.
+//! The one thread that writes: it drains its queue into one transaction, commits, and leaves the answers to the
+//! [disk](super::durable). No lingering: whoever comes while a commit runs shares the next one.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use foldhash::{HashMap, HashSet};
 use rusqlite::Connection;
-use sayso_core::command::{Command, Reply, Write, apply};
+use sayso_core::command::{Command, Reply};
 use sayso_core::error::Error;
-use sayso_core::id::{ExecutionId, RoundId};
 use sayso_core::limits::{COMMIT_COMMANDS_MAX, COMMIT_QUEUE_MAX};
-use sayso_core::round::Round;
-use sayso_core::time::UnixMs;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
-use super::chain::{Chain, Mark};
+use super::batch::{Batch, Transaction, data_version};
+use super::chain::Chain;
 use super::change::Waiting;
+use super::durable::{Disk, Log, Written};
 use super::known::Known;
+use super::open;
 use super::reader::ReadError;
-use super::statements::{Sql, Statements};
-use super::writes::Writing;
-use super::{open, view::SqliteView};
+use super::statements::Statements;
+use super::touched::Touched;
 use crate::clock::Clock;
-use crate::{ChangedRound, Hints, Observing};
+use crate::{Hints, Observing};
 
 /// How often a process that has somebody waiting looks for changes by other processes.
 const LOOK_EVERY: Duration = Duration::from_millis(25);
@@ -32,7 +30,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(25);
 /// How often the thread looks for more work before it sleeps: some tens of microseconds.
 const YIELDS: u32 = 100;
 
-type Answer = Result<Vec<Reply>, Error>;
+pub(super) type Answer = Result<Vec<Reply>, Error>;
 
 enum Message {
     Unit {
@@ -55,29 +53,34 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    pub(super) fn start(db: Connection, clock: Arc<dyn Clock>, hints: Option<Arc<dyn Hints>>) -> Result<Self, Error> {
+    /// Starts the thread. The connection's commits need not be durable: the log's [`Log::sync`] makes them so.
+    pub(super) fn start(
+        db: Connection,
+        log: Box<dyn Log>,
+        clock: Arc<dyn Clock>,
+        hints: Option<Arc<dyn Hints>>,
+    ) -> Result<Self, Error> {
+        let failed = |_| Error::Unavailable("the writer thread could not be started".to_owned());
+        let permits = Arc::new(Semaphore::new(COMMIT_QUEUE_MAX));
+        let disk = Disk::start(log, hints.clone()).map_err(failed)?;
         // One place more than there are permits: at most one nudge is under way, and it never waits.
         let (queue, receiver) = sync_channel(COMMIT_QUEUE_MAX + 1);
         let observers = Arc::new(AtomicUsize::new(0));
         let nudged = Arc::new(AtomicBool::new(false));
         // Read now: what others commit from here on is a change, also before anybody first looks.
         let seen_version = data_version(&db).ok();
-        let (seen_observers, seen_nudged) = (observers.clone(), nudged.clone());
+        let (seen_observers, seen_nudged, places) = (observers.clone(), nudged.clone(), permits.clone());
         let thread = std::thread::Builder::new()
             .name("sayso-writer".to_owned())
             .spawn(move || {
                 let (statements, observers, nudged) = (Statements::of(&db), seen_observers, seen_nudged);
-                let thread = Thread { statements, clock, hints, observers, nudged, seen_version, remembered: None };
+                let remembered = None;
+                let thread =
+                    Thread { statements, clock, hints, disk, places, observers, nudged, seen_version, remembered };
                 thread.run(&receiver);
             })
-            .map_err(|_| Error::Unavailable("the writer thread could not be started".to_owned()))?;
-        Ok(Self {
-            queue: Mutex::new(Some(queue)),
-            permits: Arc::new(Semaphore::new(COMMIT_QUEUE_MAX)),
-            observers,
-            nudged,
-            thread: Some(thread),
-        })
+            .map_err(failed)?;
+        Ok(Self { queue: Mutex::new(Some(queue)), permits, observers, nudged, thread: Some(thread) })
     }
 
     pub(super) async fn commit(&self, commands: Vec<Command>) -> Answer {
@@ -119,6 +122,9 @@ struct Thread<'db> {
     statements: Statements<'db>,
     clock: Arc<dyn Clock>,
     hints: Option<Arc<dyn Hints>>,
+    disk: Disk,
+    /// The places in the queue that are free.
+    places: Arc<Semaphore>,
     observers: Arc<AtomicUsize>,
     nudged: Arc<AtomicBool>,
     seen_version: Option<i64>,
@@ -190,27 +196,19 @@ impl Thread<'_> {
     fn commit(&mut self, units: Vec<(Vec<Command>, oneshot::Sender<Answer>)>) {
         let mut touched = Touched::default();
         let (units, answers): (Vec<_>, Vec<_>) = units.into_iter().unzip();
-        let done = self.transaction(&units, &mut touched);
+        let done = match self.disk.failure() {
+            Some(failure) => Err(failure),
+            None => self.transaction(&units, &mut touched).map_err(Error::from),
+        };
         if let Some(version) = touched.seen_version {
             self.saw(version);
         }
         match done {
             Ok(outcomes) => {
-                // Hints first: whoever is woken finds the row there, and whoever is answered may look for the hint.
-                if let Some(hints) = &self.hints {
-                    touched.tell(hints.as_ref());
-                }
-                for (answer, outcome) in answers.into_iter().zip(outcomes) {
-                    // The caller may be gone; what was committed stays.
-                    let _ = answer.send(outcome);
-                }
+                let has_time = self.places.available_permits() == COMMIT_QUEUE_MAX;
+                self.disk.settle(Written { answers, outcomes, touched }, has_time);
             }
-            Err(error) => {
-                let error = Error::from(error);
-                for answer in answers {
-                    let _ = answer.send(Err(error.clone()));
-                }
-            }
+            Err(error) => Written { answers, outcomes: Vec::new(), touched }.refuse(&error),
         }
     }
 
@@ -260,144 +258,5 @@ impl Thread<'_> {
     }
 }
 
-/// A transaction; it is undone unless it is committed.
-struct Transaction<'a, 'db> {
-    statements: &'a Statements<'db>,
-}
-
-impl<'a, 'db> Transaction<'a, 'db> {
-    fn begin(statements: &'a Statements<'db>) -> rusqlite::Result<Self> {
-        statements.run(Sql::Begin, |_| Ok(()))?;
-        Ok(Self { statements })
-    }
-    fn commit(self) -> rusqlite::Result<()> {
-        self.statements.run(Sql::Commit, |_| Ok(()))
-    }
-}
-
-impl Drop for Transaction<'_, '_> {
-    fn drop(&mut self) {
-        if !self.statements.db.is_autocommit() {
-            // Where even this fails, the next transaction cannot begin and says so.
-            let _ = self.statements.db.execute_batch("ROLLBACK");
-        }
-    }
-}
-
-fn data_version(db: &Connection) -> rusqlite::Result<i64> {
-    db.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))
-}
-
-/// A transaction at work.
-struct Batch<'a, 'db> {
-    statements: &'a Statements<'db>,
-    now: UnixMs,
-    known: Known,
-    waiting: Waiting,
-    chain: Chain,
-    touched: &'a mut Touched,
-    /// Whether a unit of several commands is run so that it can be undone by itself.
-    undoes: bool,
-}
-
-impl<'db> Batch<'_, 'db> {
-    /// Applies one unit: all of it or none of it. Nothing where it would have to be undone and cannot be.
-    fn unit(&mut self, unit: &[Command]) -> Result<Option<Answer>, ReadError> {
-        let several = unit.len() > 1;
-        if several && self.undoes {
-            self.statements.db.prepare_cached("SAVEPOINT unit")?.execute([])?;
-        }
-        let before = self.chain.mark();
-        let mut replies = Vec::with_capacity(unit.len());
-        for command in unit {
-            let refused = match apply(&self.view(), command, self.now) {
-                Ok(applied) => {
-                    if applied.reply.is_ok() || !several {
-                        self.write(&applied.writes)?;
-                    }
-                    match applied.reply {
-                        Ok(reply) => {
-                            replies.push(reply);
-                            continue;
-                        }
-                        Err(error) => error,
-                    }
-                }
-                // A row that cannot be read refuses its own unit; the neighbours in the batch go on.
-                Err(ReadError::Corrupt(what)) => Error::Corrupt(what),
-                Err(error) => return Err(error),
-            };
-            if !several || (replies.is_empty() && !self.undoes) {
-                self.waiting.write(self.statements)?;
-                return Ok(Some(Err(refused)));
-            }
-            if !self.undoes {
-                return Ok(None);
-            }
-            self.undo(before)?;
-            return Ok(Some(Err(refused)));
-        }
-        self.waiting.write(self.statements)?;
-        if several && self.undoes {
-            self.statements.db.prepare_cached("RELEASE unit")?.execute([])?;
-        }
-        Ok(Some(Ok(replies)))
-    }
-
-    fn view(&self) -> SqliteView<'_, 'db> {
-        SqliteView { statements: self.statements, known: &self.known, waiting: &self.waiting }
-    }
-
-    fn write(&mut self, writes: &[Write]) -> Result<(), ReadError> {
-        for write in writes {
-            self.touched.note(write);
-            let Self { statements, known, waiting, chain, .. } = self;
-            Writing { statements, known, waiting, chain }.write(write)?;
-        }
-        Ok(())
-    }
-
-    fn undo(&mut self, before: Mark) -> Result<(), ReadError> {
-        self.waiting = Waiting::default();
-        self.statements.db.prepare_cached("ROLLBACK TO unit")?.execute([])?;
-        self.statements.db.prepare_cached("RELEASE unit")?.execute([])?;
-        self.chain.back_to(before);
-        self.known = Known::default();
-        Ok(())
-    }
-}
-
-/// What a batch changed, for the hints after its commit.
-#[derive(Default)]
-struct Touched {
-    rounds: HashMap<RoundId, Arc<Round>>,
-    executions: HashSet<ExecutionId>,
-    last_event: u64,
-    events: bool,
-    /// The version of the store that the transaction began with.
-    seen_version: Option<i64>,
-}
-
-impl Touched {
-    fn note(&mut self, write: &Write) {
-        match write {
-            Write::NewRound { round, .. } | Write::Round(round) => {
-                self.rounds.insert(round.id, round.clone());
-            }
-            Write::NewExecution(execution) | Write::Execution(execution) => {
-                self.executions.insert(execution.id);
-            }
-            Write::Event(_) => self.events = true,
-            _ => {}
-        }
-    }
-
-    fn tell(&self, hints: &dyn Hints) {
-        if self.events || !self.rounds.is_empty() || !self.executions.is_empty() {
-            let changed = |(id, row): (&RoundId, &Arc<Round>)| ChangedRound { id: *id, row: Some(row.clone()) };
-            let rounds: Vec<_> = self.rounds.iter().map(changed).collect();
-            let executions: Vec<_> = self.executions.iter().copied().collect();
-            hints.changed(&rounds, &executions, self.last_event);
-        }
-    }
-}
+#[cfg(test)]
+mod tests;
