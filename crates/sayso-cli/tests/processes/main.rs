@@ -2,7 +2,7 @@
 //! `kill -9`, and the database restarted in the middle as by a crash. At the end every question has been answered and its
 //! answer taken exactly once, or it has failed and says why.
 //!
-//! `SAYSO_PROCESSES_ROUNDS=10000 cargo nextest run -p sayso-cli --test processes` runs so many rounds.
+//! `SAYSO_PROCESSES_ROUNDS=1000 cargo nextest run -p sayso-cli --test processes` runs so many rounds.
 
 #![allow(
     clippy::expect_used,
@@ -27,8 +27,8 @@ use asking::{answer_gateways, ask_and_collect, call_gateway};
 use cluster::Cluster;
 use scene::Scene;
 
-/// Rounds of a usual run; the whole of it takes about half a minute on two cores.
-const ROUNDS: usize = 2_000;
+/// Rounds of a usual run; the whole of it takes about a minute on two cores.
+const ROUNDS: usize = 10_000;
 /// Clients over HTTP, each with one round at a time.
 const CLIENTS: usize = 56;
 /// Callers of each of the two gateways, each with one call at a time.
