@@ -81,6 +81,12 @@ pub(crate) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Err
     key.map(|key| Some(key.to_owned())).ok_or_else(refused)
 }
 
+/// The `Idempotency-Key` of a request that must have one.
+pub(crate) fn required_idempotency_key(headers: &HeaderMap) -> Result<String, Error> {
+    let missing = || Error::field("/idempotency_key", "is required: send the header Idempotency-Key");
+    idempotency_key(headers)?.ok_or_else(missing)
+}
+
 /// The name of a worker in a route's path.
 pub(crate) struct OwnerId(pub(crate) String);
 

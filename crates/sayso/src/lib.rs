@@ -41,6 +41,7 @@ mod ids;
 pub mod kit;
 mod local_desk;
 pub mod measure;
+mod new_round;
 mod open;
 mod owner;
 mod people;

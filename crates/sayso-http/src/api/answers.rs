@@ -11,7 +11,7 @@ use crate::app::Shared;
 use crate::auth::Caller;
 use crate::body::Strict;
 use crate::problem::Refusal;
-use crate::query::{Id, Query, idempotency_key};
+use crate::query::{Id, Query, idempotency_key, required_idempotency_key};
 use crate::routes::Routes;
 
 pub(super) fn routes() -> Routes {
@@ -29,8 +29,7 @@ async fn answer(
     headers: HeaderMap,
     Strict(answer): Strict<Answer>,
 ) -> Result<Response, Refusal> {
-    let key = idempotency_key(&headers)?
-        .ok_or_else(|| Error::field("/idempotency_key", "is required: send the header Idempotency-Key"))?;
+    let key = required_idempotency_key(&headers)?;
     let answered = caller.people(&app).answer(id, answer, &key).await;
     Ok(json(&answered.map_err(|error| Refusal::about(&error, id))?))
 }
@@ -43,8 +42,7 @@ async fn relay(
     headers: HeaderMap,
     Strict(answer): Strict<Answer>,
 ) -> Result<Response, Refusal> {
-    let key = idempotency_key(&headers)?
-        .ok_or_else(|| Error::field("/idempotency_key", "is required: send the header Idempotency-Key"))?;
+    let key = required_idempotency_key(&headers)?;
     let relayed = caller.desk(&app).relay(id, answer, &key).await;
     Ok(json(&relayed.map_err(|error| Refusal::about(&error, id))?))
 }

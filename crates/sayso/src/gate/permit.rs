@@ -9,7 +9,7 @@ use sayso_core::wire::GrantUse;
 
 use super::turn::is_waved_through;
 use super::{Allowed, By, Call, Gate};
-use crate::local_desk::to_json;
+use crate::new_round::to_json;
 use crate::words;
 
 impl Gate {

@@ -1,90 +1,20 @@
 use async_trait::async_trait;
-use sayso_core::command::{Command, Creation, NewRound, Reply, RoundExecution};
+use sayso_core::command::{Command, Reply};
 use sayso_core::error::Error;
-use sayso_core::execution::ExecutionKind;
 use sayso_core::id::{ExecutionId, RoundId};
-use sayso_core::json::Json;
-use sayso_core::limits::{PAGE_ROWS_MAX, REQUEST_STATE_BYTES_MAX};
+use sayso_core::limits::PAGE_ROWS_MAX;
 use sayso_core::principal::{Channel, Principal};
-use sayso_core::round::{Claim, Delivery, Digest, Failure, FailureRequest, Fence, FenceToken};
-use sayso_core::time::UnixMs;
-use sayso_core::wire::{self, Answer, Keyed, LeaseToken};
+use sayso_core::round::{Claim, Digest, Failure, FailureRequest, Fence, FenceToken};
+use sayso_core::wire::{self, Answer, Keyed};
 use sayso_store::{RoundFilter, StoredRound};
-use serde::Serialize;
 
-use super::details::{Details, check_name, to_json};
-use super::record::{ManagedInputRecord, PendingElicitationRound};
-use super::requests::{self, ElicitationResponse};
+use super::details::check_name;
+use super::new_input::NewManagedInput;
+use super::record::ManagedInputRecord;
+use super::requests::ElicitationResponse;
 use crate::desk::ClaimOf;
 use crate::people::{People, redact};
 use crate::{Sayso, ids};
-
-/// The lease that a live round is created with; it is good for [`sayso_core::limits::LEASE_MS`] and ends with its
-/// owner, not with the round.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewLease {
-    /// The worker.
-    pub owner_id: String,
-    /// The token of this holding; drawn where it is left out.
-    pub lease_token: Option<LeaseToken>,
-}
-
-impl NewLease {
-    /// A lease of this worker's, its token to be drawn.
-    pub fn of(owner_id: impl Into<String>) -> Self {
-        Self { owner_id: owner_id.into(), lease_token: None }
-    }
-}
-
-/// A round to be stored.
-#[derive(Clone, PartialEq, Eq)]
-pub struct NewManagedInput {
-    /// What is asked.
-    pub pending: PendingElicitationRound,
-    /// From 0, within its operation, and past every earlier one.
-    pub round_index: u32,
-    /// How many rounds the operation may have.
-    pub round_limit: u32,
-    /// Who holds it: such a round is live. Without one it is resumable.
-    pub lease: Option<NewLease>,
-    /// The harness's own session.
-    pub harness_session_id: Option<String>,
-    /// By which the harness finds its action again.
-    pub native_resume_token: Option<String>,
-    /// By which the harness recognises a second delivery.
-    pub delivery_idempotency_key: Option<String>,
-    /// The session that asks.
-    pub session_id: Option<String>,
-    /// The turn that asks.
-    pub turn_id: Option<String>,
-    /// What the operation was called with, an object.
-    pub operation_parameters: Option<Json>,
-}
-
-/// Neither the opaque state nor a resume token appears in `Debug`.
-impl std::fmt::Debug for NewManagedInput {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("NewManagedInput").field("pending", &self.pending).finish_non_exhaustive()
-    }
-}
-
-impl NewManagedInput {
-    /// The first round of its operation, resumable, with the usual limit.
-    pub fn first(pending: PendingElicitationRound) -> Self {
-        Self {
-            pending,
-            round_index: 0,
-            round_limit: sayso_core::limits::ROUND_LIMIT_DEFAULT,
-            lease: None,
-            harness_session_id: None,
-            native_resume_token: None,
-            delivery_idempotency_key: None,
-            session_id: None,
-            turn_id: None,
-            operation_parameters: None,
-        }
-    }
-}
 
 /// Rounds, one operation a method. For whoever owns the store: programs answer through a handle, so that workers hear of
 /// it. An unknown round is a conflict, and `None` where it is read.
@@ -141,25 +71,6 @@ pub trait HasRounds: Send + Sync {
 /// The rounds of something that has them.
 pub struct RoundsOf<'a>(pub(crate) &'a Rounds);
 
-/// What is compared when a round is created again.
-#[derive(Serialize)]
-struct Identity<'a> {
-    execution: ExecutionId,
-    operation: &'a str,
-    server: &'a str,
-    kind: &'a str,
-    name: &'a str,
-    requests: &'a Keyed<wire::Request>,
-    details: Option<Json>,
-    created_at: UnixMs,
-    request_state: Option<&'a str>,
-    deadline: Option<UnixMs>,
-    index: u32,
-    limit: u32,
-    owner: Option<&'a str>,
-    token: Option<LeaseToken>,
-}
-
 fn unknown_round(error: Error) -> Error {
     match error {
         Error::NotFound("round") => Error::conflict("there is no such round"),
@@ -207,95 +118,13 @@ impl Rounds {
         };
         ManagedInputRecord::read(stored, answer.as_ref(), details.as_ref(), lease_until)
     }
-
-    fn prepare(&self, new: &NewManagedInput) -> Result<Command, Error> {
-        let pending = &new.pending;
-        for (pointer, name) in [
-            ("/logical_operation_id", &pending.logical_operation_id),
-            ("/server", &pending.server),
-            ("/operation_name", &pending.operation_name),
-        ] {
-            check_name(pointer, name)?;
-        }
-        if pending.request_state.as_ref().is_some_and(|state| state.len() > REQUEST_STATE_BYTES_MAX) {
-            let message = format!("must have at most {REQUEST_STATE_BYTES_MAX} bytes");
-            return Err(Error::field("/request_state", message));
-        }
-        let (requests, beside) = requests::to_wire(&pending.requests)?;
-        let details = Details {
-            version: 0,
-            delivery_idempotency_key: new.delivery_idempotency_key.clone(),
-            harness_session_id: new.harness_session_id.clone(),
-            native_resume_token: new.native_resume_token.clone(),
-            session_id: new.session_id.clone(),
-            turn_id: new.turn_id.clone(),
-            operation_parameters: new.operation_parameters.clone(),
-            requests: beside,
-        };
-        details.check()?;
-        let has_approval = requests.check()?.has_approval();
-        let details = details.to_json()?;
-        let identity = Identity {
-            execution: pending.execution_id,
-            operation: &pending.logical_operation_id,
-            server: &pending.server,
-            kind: pending.operation_kind.as_str(),
-            name: &pending.operation_name,
-            requests: &requests,
-            details: details.clone(),
-            created_at: pending.created_at,
-            request_state: pending.request_state.as_deref(),
-            deadline: pending.deadline,
-            index: new.round_index,
-            limit: new.round_limit,
-            owner: new.lease.as_ref().map(|lease| lease.owner_id.as_str()),
-            token: new.lease.as_ref().and_then(|lease| lease.lease_token),
-        };
-        let fingerprint = Digest::of_text(&to_json(&identity)?.canonical()).to_bytes();
-        let fence = new.lease.as_ref().map(fence_of).transpose()?;
-        let requests = to_json(&requests)?;
-        let new_round = NewRound {
-            id: pending.round_id,
-            execution: RoundExecution::New {
-                id: pending.execution_id,
-                kind: ExecutionKind::Agent,
-                ends_with_round: false,
-            },
-            logical_operation_id: pending.logical_operation_id.clone(),
-            server: pending.server.clone(),
-            operation_kind: pending.operation_kind,
-            operation_name: pending.operation_name.clone(),
-            asked_by: self.asker.clone(),
-            delivery: if fence.is_some() { Delivery::Live } else { Delivery::Resumable },
-            fence,
-            deadline: pending.deadline,
-            limit: new.round_limit,
-            digest: Digest::of_requests(&requests),
-            has_approval,
-            requests,
-            calls: Json::from_value(&serde_json::Value::Array(Vec::new())),
-            suggestion_of: None,
-            request_state: pending.request_state.clone(),
-            creation: Some(Creation { key: format!("round {}", pending.round_id), fingerprint }),
-        };
-        Ok(Command::CreateRecord { new: Box::new(new_round), index: new.round_index, details })
-    }
-}
-
-fn fence_of(lease: &NewLease) -> Result<Fence, Error> {
-    check_name("/owner_id", &lease.owner_id)?;
-    let token = match lease.lease_token {
-        Some(LeaseToken(token)) => token,
-        None => ids::fence_token()?,
-    };
-    Ok(Fence { owner: lease.owner_id.clone(), token })
 }
 
 #[async_trait]
 impl<T: HasRounds> ManagedInputStore for T {
     async fn create_round(&self, new: NewManagedInput) -> Result<ManagedInputRecord, Error> {
         let RoundsOf(rounds) = self.rounds();
-        let command = rounds.prepare(&new)?;
+        let command = new.command(&rounds.asker)?;
         let mut record = rounds.moved(new.pending.round_id, command).await?;
         record.pending.request_state = new.pending.request_state;
         Ok(record)

@@ -45,11 +45,13 @@
 
 mod details;
 mod managed;
+mod new_input;
 mod open;
 mod record;
 mod requests;
 
-pub use managed::{ManagedInputStore, NewLease, NewManagedInput};
+pub use managed::ManagedInputStore;
+pub use new_input::{NewLease, NewManagedInput};
 pub use open::{
     Options, PostgresExecutionStore, PostgresManagedInputStore, SqliteExecutionStore, SqliteManagedInputStore,
 };
