@@ -1,23 +1,76 @@
-//! `cargo bench -p sayso [-- FIGURE…] [-- --quick]`: what the library reaches in process beside what this disk can do.
-//! The files are in the target folder's disk. `sayso bench` measures these and the others.
+//! `cargo bench -p sayso [-- FIGURE…] [-- --quick]`: what the library reaches in process beside what this disk can do, and
+//! in the database that `SAYSO_STORE` names. The files are on the target folder's disk. `sayso bench` measures these and
+//! the figures of the server.
 #![allow(missing_docs, clippy::print_stdout, reason = "a bench prints its results")]
 
 use std::path::Path;
 
-use sayso::measure::{self, Effort, Name};
+use sayso::measure::{self, Effort, Measured, Name};
+use sayso_store::limit::ScratchSchema;
+
+/// What needs a server.
+const SERVED: [Name; 8] = [
+    Name::Http64,
+    Name::SequentialHttp,
+    Name::WakeHttp,
+    Name::CpuHttp,
+    Name::PendingBytes,
+    Name::IdleCpu,
+    Name::FirstAnswerAfterKill,
+    Name::DeadlinesAfterKill,
+];
+/// What needs a database.
+const ON_POSTGRES: [Name; 2] = [Name::Postgres64, Name::PostgresWake];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let effort = if arguments.iter().any(|argument| argument == "--quick") { Effort::QUICK } else { Effort::FULL };
-    let named: Vec<Name> = arguments.iter().filter_map(|argument| Name::parse(argument)).collect();
-    let wanted = if named.is_empty() { Name::ALL.to_vec() } else { named };
+    let (options, words): (Vec<_>, Vec<_>) = std::env::args().skip(1).partition(|argument| argument.starts_with('-'));
+    let effort = if options.iter().any(|option| option == "--quick") { Effort::QUICK } else { Effort::FULL };
+    let database = std::env::var("SAYSO_STORE").ok().filter(|url| !url.is_empty());
+    let mut wanted = Vec::new();
+    for word in words {
+        let name = Name::parse(&word).ok_or_else(|| format!("{word} is no figure"))?;
+        if SERVED.contains(&name) {
+            return Err(format!("{word} needs a server: sayso bench --figure {word}").into());
+        }
+        if ON_POSTGRES.contains(&name) && database.is_none() {
+            return Err(format!("{word} needs a database: name it in SAYSO_STORE").into());
+        }
+        wanted.push(name);
+    }
+    if wanted.is_empty() {
+        wanted = Name::ALL.into_iter().filter(|name| !SERVED.contains(name)).collect();
+    }
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("bench-{}", std::process::id()));
     std::fs::create_dir_all(&folder)?;
     let runtime = tokio::runtime::Runtime::new()?;
-    let measured = runtime.block_on(measure::in_process(&folder, &wanted, effort, &|line| println!("{line}")));
+    let measured = runtime.block_on(measure_all(&folder, database.as_deref(), &wanted, effort));
     std::fs::remove_dir_all(&folder)?;
-    let measured = measured?;
-    for (name, (value, unit)) in &measured.limits {
+    print(&measured?);
+    Ok(())
+}
+
+async fn measure_all(
+    folder: &Path,
+    database: Option<&str>,
+    wanted: &[Name],
+    effort: Effort,
+) -> Result<Measured, sayso::Error> {
+    let progress = |line: &str| println!("{line}");
+    let mut measured = measure::in_process(folder, wanted, effort, &progress).await?;
+    if let Some(url) = database
+        && ON_POSTGRES.iter().any(|name| wanted.contains(name))
+    {
+        let schema = ScratchSchema::create(url).await?;
+        let on_postgres = measure::postgres(&schema, wanted, effort, &progress).await;
+        schema.remove().await?;
+        measured.extend(on_postgres?);
+    }
+    measured.extend(measure::many(folder, wanted, effort, &progress).await?);
+    Ok(measured)
+}
+
+fn print(measured: &Measured) {
+    for (name, (value, unit)) in measured.limits.iter().chain(&measured.also) {
         println!("{name:24} {value:12.3} {unit}");
     }
     for (name, figure) in &measured.figures {
@@ -28,5 +81,4 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             figure.value, figure.limit, figure.ratio
         );
     }
-    Ok(())
 }

@@ -29,6 +29,8 @@ pub async fn in_process(
         measured.limit("commit_p50", commit, "ms");
         measured.against(Name::SequentialInProcess, pairs.reached(|run| millis(run.cycle.percentile(50))), s1);
         measured.against(Name::WakeInProcess, pairs.reached(|run| millis(run.wake.percentile(50))), commit);
+        measured.also("in_process_1", pairs.reached(Run::per_second), "cycles/s");
+        measured.also("wake_in_process_p99", pairs.reached(|run| millis(run.wake.percentile(99))), "ms");
     }
     if wants(&[Name::InProcess64, Name::Wake64P99, Name::CpuInProcess]) {
         progress("in process, SQLite, 64 waiters, beside S64");
@@ -38,6 +40,7 @@ pub async fn in_process(
         measured.against(Name::InProcess64, pairs.reached(Run::per_second), s64);
         measured.figure(Name::Wake64P99, pairs.reached(|run| millis(run.wake.percentile(99))));
         measured.figure(Name::CpuInProcess, pairs.reached(Run::cpu_micros));
+        measured.also("wake_64_p50", pairs.reached(|run| millis(run.wake.percentile(50))), "ms");
     }
     if wants(&[Name::InProcess512]) {
         progress("in process, SQLite, 512 waiters, beside S512");

@@ -126,8 +126,14 @@ pub async fn list_latency(sayso: &Sayso, before: &[RoundId]) -> Result<Samples, 
     Ok(took)
 }
 
-/// How many bytes of memory a waiter takes, with one parked on each of `rounds`.
-pub async fn waiter_bytes(sayso: &Sayso, rounds: &[RoundId], progress: Progress<'_>) -> Result<f64, Error> {
+/// How many bytes of memory a waiter takes, with one parked on each of `rounds`; before, with one on each of the first so
+/// many, for each of `sizes`, which grow.
+pub async fn waiter_bytes(
+    sayso: &Sayso,
+    rounds: &[RoundId],
+    sizes: &[usize],
+    progress: Progress<'_>,
+) -> Result<Vec<f64>, Error> {
     let desk = Arc::new(sayso.desk(cycle::agent()));
     // What is kept of the file is kept by now, and is not taken for the waiters'.
     for round in rounds.iter().step_by((rounds.len() / 20_000).max(1)) {
@@ -136,19 +142,22 @@ pub async fn waiter_bytes(sayso: &Sayso, rounds: &[RoundId], progress: Progress<
     let me = std::process::id();
     let before = process::resident_bytes(me)?;
     let parked = Arc::new(AtomicUsize::new(0));
-    let waiters: Vec<_> = rounds
-        .iter()
-        .map(|round| {
+    let mut waiters = Vec::with_capacity(rounds.len());
+    let mut measured = Vec::new();
+    for size in sizes.iter().copied().chain([rounds.len()]) {
+        waiters.extend(rounds.iter().take(size).skip(waiters.len()).map(|round| {
             let (desk, parked, round) = (desk.clone(), parked.clone(), *round);
             tokio::spawn(async move {
                 parked.fetch_add(1, Ordering::Relaxed);
                 // Nobody answers here. A wait that ends before the measurement does begins again.
                 while desk.wait(round, 1, WAIT).await.is_ok() {}
             })
-        })
-        .collect();
-    let after = plateau(me, || parked.load(Ordering::Relaxed) == rounds.len()).await;
-    progress(&format!("{} waiters parked", parked.load(Ordering::Relaxed)));
+        }));
+        let after = plateau(me, || parked.load(Ordering::Relaxed) == waiters.len()).await?;
+        progress(&format!("{} waiters parked", waiters.len()));
+        let taken = usize::try_from(after.saturating_sub(before)).unwrap_or(usize::MAX);
+        measured.push(count(taken) / count(waiters.len()));
+    }
     for waiter in &waiters {
         waiter.abort();
     }
@@ -156,7 +165,7 @@ pub async fn waiter_bytes(sayso: &Sayso, rounds: &[RoundId], progress: Progress<
         // It was told to end.
         let _ = waiter.await;
     }
-    Ok(count(usize::try_from(after?.saturating_sub(before)).unwrap_or(usize::MAX)) / count(rounds.len()))
+    Ok(measured)
 }
 
 /// The memory of a process once `ready` holds and it no longer grows by a hundredth within a second.

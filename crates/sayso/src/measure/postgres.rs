@@ -36,7 +36,7 @@ pub async fn postgres(
     }
     if wanted.contains(&Name::PostgresWake) {
         progress("PostgreSQL, an answer in one store wakes a waiter in another, beside insert and NOTIFY");
-        let (mut raw, mut runs) = (Vec::new(), Vec::new());
+        let (mut raw, mut runs, mut alone) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..effort.runs {
             raw.push(limit::postgres_notify(&url, effort.time).await?);
             schema.clear().await?;
@@ -45,7 +45,12 @@ pub async fn postgres(
             runs.push(cycle::run(&waiting, &answering, 1, effort.time).await?);
             drop((waiting, answering));
             schema.clear().await?;
+            alone.push(limit::postgres_cycles(&url, bytes, 1, effort.time).await?);
+            schema.clear().await?;
         }
+        measured.limit("P1", median_of(&alone, |raw| raw.per_second), "cycles/s");
+        measured.also("postgres_1", median_of(&runs, Run::per_second), "cycles/s");
+        measured.also("postgres_wake_p99", median_of(&runs, |run| millis(run.wake.percentile(99))), "ms");
         let notify = median_of(&raw, |samples| millis(samples.percentile(50)));
         measured.limit("notify_p50", notify, "ms");
         let wake = median_of(&runs, |run| millis(run.wake.percentile(50)));

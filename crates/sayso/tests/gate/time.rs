@@ -58,15 +58,17 @@ async fn an_approval_that_is_dismissed_is_no_denial_and_runs_nothing() {
 #[tokio::test]
 async fn a_cancelled_execution_ends_the_wait_with_its_own_words() {
     let scene = Scene::new().await;
-    let round = scene.asked(&transfer("1")).await;
+    let (told, mut rounds) = tokio::sync::mpsc::channel(1);
     let gate = scene.gate();
-    let waiting = tokio::spawn(async move { gate.pass(&transfer("1"), None, |_| ()).await });
+    let waiting =
+        tokio::spawn(
+            async move { gate.pass(&transfer("1"), None, |round| told.try_send(round.clone()).unwrap()).await },
+        );
+    let round = rounds.recv().await.unwrap();
     sayso::People::cancel(&scene.sayso.people(), round.execution_id).await.expect("cancelled");
-    let outcome = waiting.await.unwrap();
-    // Whoever came after the cancellation asks anew; whoever waited is told.
-    if let Err(error) = outcome {
-        assert!(error.to_string().contains("nobody refused"), "{error}");
-    }
+    let (code, words) = failure_of(waiting.await.unwrap());
+    assert_eq!(code, Failure::CANCELLED);
+    assert!(words.to_lowercase().contains("nobody refused"), "{words}");
 }
 
 #[tokio::test]

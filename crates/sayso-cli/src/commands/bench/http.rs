@@ -30,6 +30,8 @@ pub async fn measure(
         measured.limit("commit_p50 (HTTP)", commit, "ms");
         measured.against(Name::SequentialHttp, pairs.reached(|run| millis(run.cycle.percentile(50))), s1);
         measured.against(Name::WakeHttp, pairs.reached(|run| millis(run.wake.percentile(50))), commit);
+        measured.also("http_1", pairs.reached(Run::per_second), "cycles/s");
+        measured.also("wake_http_p99", pairs.reached(|run| millis(run.wake.percentile(99))), "ms");
     }
     if wants(&[Name::Http64, Name::CpuHttp]) {
         progress("over HTTP, SQLite, 64 waiters, beside S64");

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sayso::measure::pending::{self, Deadlines};
-use sayso::measure::{Effort, Measured, Name, Progress, Stopwatch, median, millis};
-use sayso::{Error, RoundId, Sayso};
+use sayso::measure::{Effort, Many, Measured, Name, Progress, Stopwatch, median, millis};
+use sayso::{Error, Sayso};
 use sayso_store::clock::{Clock as _, ManualClock, SystemClock};
 use sayso_store::{SqliteOptions, SqliteStore, Store as _};
 
@@ -14,9 +14,7 @@ use super::http::answer_text;
 use super::serving::{self, Credentials, Server};
 
 const DAY_MS: i64 = 24 * 3600 * 1000;
-/// A list among so many is what a list among all is held against.
-const FEW: usize = 1_000;
-/// Pages listed, rounds read, answers given before a kill.
+/// Rounds read, answers given before a kill.
 const SAMPLES: usize = 400;
 /// Whoever has not enforced a deadline by then is not measured any longer.
 const PATIENCE: Duration = Duration::from_secs(180);
@@ -44,76 +42,54 @@ pub async fn measure(
     }
     let wants = |name| wanted.contains(&name);
     let data = folder.join("many");
-    let mut many = Many::make(&data, effort, progress).await?;
+    let mut served = Served::make(&data, effort, progress).await?;
     if wants(Name::ListLatency) {
         progress("listing pages");
-        many.list(&mut measured).await?;
+        served.many.list(&served.sayso, &mut measured).await?;
     }
     if wants(Name::WaiterBytes) {
         progress("parking a waiter on each pending round");
-        measured.figure(Name::WaiterBytes, pending::waiter_bytes(&many.sayso, &many.rounds, progress).await?);
+        served.many.park(&served.sayso, &mut measured, progress).await?;
     }
     if wants(Name::PendingBytes) || wants(Name::IdleCpu) {
         progress("sayso serve beside them");
-        many.serve(&folder.join("empty"), effort, &mut measured).await?;
+        served.serve(&folder.join("empty"), effort, &mut measured).await?;
     }
     if wants(Name::FirstAnswerAfterKill) {
         progress("sayso serve is killed, and answers again");
-        let first = many.first_answer(effort).await?;
+        let first = served.first_answer(effort).await?;
         measured.figure(Name::FirstAnswerAfterKill, first);
     }
     if wants(Name::DeadlinesAfterKill) {
         progress("deadlines pass while sayso serve is killed");
-        let enforced = many.deadlines(effort, progress).await?;
+        let enforced = served.deadlines(effort, progress).await?;
         measured.figure(Name::DeadlinesAfterKill, enforced);
     }
     if wants(Name::RandomAnswers) {
         progress("answers in random order, 64 at a time");
-        let answers = many.random(effort).await?;
-        measured.figure(Name::RandomAnswers, answers);
+        served.many.answer(&served.sayso, effort, &mut measured).await?;
     }
-    drop(many);
+    drop(served);
     // What stays behind is removed with the folder that it is in.
     let _ = std::fs::remove_dir_all(&data);
     measured.figures.retain(|name, _| wanted.contains(name));
     Ok(measured)
 }
 
-/// A store with many pending rounds.
-struct Many<'a> {
+/// A store with many pending rounds, and who may use it over HTTP.
+struct Served<'a> {
     data: &'a Path,
     sayso: Sayso,
     credentials: Credentials,
-    /// In no order; those that were answered are taken from the end.
-    rounds: Vec<RoundId>,
-    /// How long a page took while there were few.
-    few: f64,
+    many: Many,
 }
 
-impl<'a> Many<'a> {
+impl<'a> Served<'a> {
     async fn make(data: &'a Path, effort: Effort, progress: Progress<'_>) -> Result<Self, Error> {
         let sayso = Sayso::open(serving::options(data)).await?;
         let credentials = Credentials::make(&sayso).await?;
-        let tomorrow = Deadlines::Some(SystemClock.now().plus_ms(DAY_MS));
-        let mut rounds = pending::make(&sayso, FEW, tomorrow, &|_| {}).await?;
-        let pages: Vec<_> = pending::shuffled(rounds.clone()).into_iter().take(SAMPLES).collect();
-        let few = millis(pending::list_latency(&sayso, &pages).await?.percentile(50));
-        let watch = Stopwatch::start();
-        rounds.extend(pending::make(&sayso, effort.pending.saturating_sub(FEW), tomorrow, progress).await?);
-        progress(&format!("{} rounds are pending, made in {} s", rounds.len(), watch.elapsed().as_secs()));
-        Ok(Self { data, sayso, credentials, rounds: pending::shuffled(rounds), few })
-    }
-
-    /// Takes `count` rounds that nobody has answered, in random order.
-    fn take(&mut self, count: usize) -> Vec<RoundId> {
-        self.rounds.split_off(self.rounds.len().saturating_sub(count))
-    }
-
-    async fn list(&self, measured: &mut Measured) -> Result<(), Error> {
-        let pages: Vec<_> = self.rounds.iter().copied().take(SAMPLES).collect();
-        let took = pending::list_latency(&self.sayso, &pages).await?;
-        measured.against(Name::ListLatency, millis(took.percentile(50)), self.few);
-        Ok(())
+        let many = Many::make(&sayso, effort, progress).await?;
+        Ok(Self { data, sayso, credentials, many })
     }
 
     /// Memory of a server beside all these rounds, against one beside none; and the CPU it takes when nothing happens.
@@ -125,7 +101,7 @@ impl<'a> Many<'a> {
         let server = Server::start(self.data).await?;
         let mut person = server.person(&self.credentials).await?;
         person.get("/v1/rounds").await?;
-        for round in self.rounds.iter().take(SAMPLES) {
+        for round in self.many.rounds.iter().take(SAMPLES) {
             person.get(&format!("/v1/rounds/{round}")).await?;
         }
         settle().await;
@@ -135,7 +111,7 @@ impl<'a> Many<'a> {
         let resident = server.resident_bytes()?.saturating_sub(base);
         server.kill().await?;
         #[expect(clippy::cast_precision_loss, reason = "bytes of memory and rows stay far below 2^52")]
-        measured.figure(Name::PendingBytes, resident as f64 / self.rounds.len() as f64);
+        measured.figure(Name::PendingBytes, resident as f64 / self.many.rounds.len() as f64);
         measured.figure(Name::IdleCpu, idle * 100.0);
         Ok(())
     }
@@ -147,11 +123,11 @@ impl<'a> Many<'a> {
         for _ in 0..effort.runs {
             let server = Server::start(self.data).await?;
             let mut person = server.person(&self.credentials).await?;
-            for round in self.take(SAMPLES) {
+            for round in self.many.take(SAMPLES) {
                 person.post(&format!("/v1/rounds/{round}/responses"), Some("answer-1"), &answer).await?;
             }
             server.kill().await?;
-            let one = self.take(1);
+            let one = self.many.take(1);
             let watch = Stopwatch::start();
             let server = Server::start(self.data).await?;
             let mut person = server.person(&self.credentials).await?;
@@ -187,19 +163,6 @@ impl<'a> Many<'a> {
         let enforced = millis(watch.elapsed());
         server.kill().await?;
         Ok(enforced)
-    }
-
-    /// Answers a second in random order.
-    async fn random(&mut self, effort: Effort) -> Result<f64, Error> {
-        let mut all = Vec::new();
-        for _ in 0..effort.runs {
-            // The order is that of the end of the list.
-            let enough = self.rounds.len() / 4;
-            let rounds = self.take(enough);
-            let (_, per_second) = pending::answers(&self.sayso, &rounds, 64, effort.time).await?;
-            all.push(per_second);
-        }
-        Ok(median(all))
     }
 }
 

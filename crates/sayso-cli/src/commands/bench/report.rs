@@ -10,12 +10,14 @@ use serde::Serialize;
 #[derive(Serialize)]
 pub struct Report {
     figures: BTreeMap<&'static str, Figure>,
-    limits: BTreeMap<&'static str, Limit>,
+    limits: BTreeMap<&'static str, Quantity>,
+    /// What the runs show that has no target.
+    also: BTreeMap<&'static str, Quantity>,
     quick: bool,
 }
 
 #[derive(Serialize)]
-struct Limit {
+struct Quantity {
     value: f64,
     unit: &'static str,
 }
@@ -24,15 +26,20 @@ struct Limit {
 pub fn json(measured: &Measured, quick: bool) -> Report {
     Report {
         figures: measured.figures.iter().map(|(name, figure)| (name.as_str(), *figure)).collect(),
-        limits: measured.limits.iter().map(|(name, (value, unit))| (*name, Limit { value: *value, unit })).collect(),
+        limits: quantities(&measured.limits),
+        also: quantities(&measured.also),
         quick,
     }
+}
+
+fn quantities(of: &BTreeMap<&'static str, (f64, &'static str)>) -> BTreeMap<&'static str, Quantity> {
+    of.iter().map(|(name, (value, unit))| (*name, Quantity { value: *value, unit })).collect()
 }
 
 /// A line a figure, for a terminal.
 pub fn text(measured: &Measured) -> String {
     let mut text = String::new();
-    for (name, (value, unit)) in &measured.limits {
+    for (name, (value, unit)) in measured.limits.iter().chain(&measured.also) {
         let _ = writeln!(text, "{name:<24}{:>14} {unit}", shown(*value));
     }
     for (name, figure) in &measured.figures {
@@ -58,10 +65,11 @@ pub fn markdown(measured: &Measured) -> String {
         let _ =
             writeln!(text, "| `{word}` | {value} {unit} | {limit} {unit} | {:.2} | {target} | {mark} |", figure.ratio);
     }
-    let limits: Vec<_> =
-        measured.limits.iter().map(|(name, (value, unit))| format!("{name} {} {unit}", shown(*value))).collect();
-    if !limits.is_empty() {
-        let _ = writeln!(text, "\nRaw limits of this run: {}.", limits.join(", "));
+    for (title, of) in [("Raw limits of this run", &measured.limits), ("Beside the figures", &measured.also)] {
+        let all: Vec<_> = of.iter().map(|(name, (value, unit))| format!("{name} {} {unit}", shown(*value))).collect();
+        if !all.is_empty() {
+            let _ = writeln!(text, "\n{title}: {}.", all.join(", "));
+        }
     }
     text
 }
@@ -96,6 +104,7 @@ mod tests {
         measured.limit("S64", 40_000.0, "cycles/s");
         measured.against(Name::InProcess64, 20_000.0, 40_000.0);
         measured.figure(Name::IdleCpu, 0.75);
+        measured.also("wake_64_p50", 1.25, "ms");
         measured
     }
 
@@ -107,7 +116,8 @@ mod tests {
             "{table}"
         );
         assert!(table.contains("| `idle_cpu` | 0.750 % | 0.500 % | 1.50 | ≤ 1 | missed |"), "{table}");
-        assert!(text(&measured()).contains("missed"));
+        assert!(table.contains("Beside the figures: wake_64_p50 1.25 ms."), "{table}");
+        assert!(text(&measured()).contains("missed") && text(&measured()).contains("1.25 ms"));
     }
 
     #[test]
@@ -116,6 +126,7 @@ mod tests {
         let expected = serde_json::json!({"value": 20_000.0, "unit": "cycles/s", "limit": 40_000.0, "ratio": 0.5});
         assert_eq!(object["figures"]["in_process_64"], expected);
         assert_eq!(object["limits"]["S64"]["value"], 40_000.0);
+        assert_eq!(object["also"]["wake_64_p50"], serde_json::json!({"value": 1.25, "unit": "ms"}));
         assert_eq!(object["quick"], true);
     }
 }
