@@ -12,7 +12,9 @@ use sayso_core::json::Json;
 use sayso_core::limits;
 use sayso_core::policy::ToolName;
 use sayso_core::principal::{Channel, Principal};
-use sayso_core::round::{Claim, Delivery, Failure, FailureRequest, Fence, FenceToken, Round, SECOND_PERSON, Status};
+use sayso_core::round::{
+    Claim, Delivery, Digest, Failure, FailureRequest, Fence, FenceToken, Round, SECOND_PERSON, Status,
+};
 use sayso_core::time::UnixMs;
 use sayso_core::wire::{self, Keyed, Response};
 use sayso_store::{LATE_PREFIX, RoundFilter};
