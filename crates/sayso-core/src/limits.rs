@@ -157,6 +157,8 @@ pub const POLICY_TEXT_BYTES_MAX: usize = 64 * 1024;
 pub const SHELL_SEGMENTS_MAX: usize = 64;
 /// The longest a rule lets a person take, in milliseconds: a year. Without a deadline there is no end.
 pub const DEADLINE_MS_MAX: i64 = 365 * 24 * 3600 * 1000;
+/// Tools of which the reviewed definition is kept, for one agent: a hundred servers of a hundred tools each, and more.
+pub const TOOLS_REVIEWED_MAX: usize = 16_384;
 /// The longest that the inbox lets a grant be good for, in milliseconds: what is to hold longer has no end.
 pub const GRANT_MS_MAX: i64 = 365 * 24 * 3600 * 1000;
 

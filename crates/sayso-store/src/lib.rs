@@ -24,7 +24,7 @@ use sayso_core::id::{ExecutionId, GrantId, RoundId};
 use sayso_core::json::Json;
 use sayso_core::policy::Grant;
 use sayso_core::principal::Principal;
-use sayso_core::round::{Fence, Round, Status};
+use sayso_core::round::{Digest, Fence, Round, Status};
 use sayso_core::time::UnixMs;
 
 pub use postgres::{PostgresOptions, PostgresStore};
@@ -203,6 +203,9 @@ pub trait Store: Send + Sync + 'static {
     async fn grant(&self, id: GrantId) -> Result<Option<Grant>, Error>;
     /// A page of grants, newest first.
     async fn grants(&self, filter: GrantFilter) -> Result<Vec<Grant>, Error>;
+    /// The digest of the definition under which an agent's tool, `server:name`, was last reviewed; none of a tool that is
+    /// new to it.
+    async fn reviewed(&self, by: &Principal, tool: &str) -> Result<Option<Digest>, Error>;
     /// Pending rounds whose deadline lies before `now`.
     async fn overdue(&self, now: UnixMs, limit: usize) -> Result<Vec<RoundId>, Error>;
     /// The earliest deadline of any pending round.

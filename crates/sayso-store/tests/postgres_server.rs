@@ -11,7 +11,8 @@ use std::sync::{Arc, Mutex};
 use sayso_core::command::{Command, Reply};
 use sayso_core::error::{Error, ErrorCode};
 use sayso_core::id::{ExecutionId, RoundId};
-use sayso_core::round::Status;
+use sayso_core::principal::Principal;
+use sayso_core::round::{Digest, Status};
 use sayso_store::clock::ManualClock;
 use sayso_store::conformance::START;
 use sayso_store::{ChangedRound, Hints, PostgresOptions, PostgresStore, RoundFilter, Store};
@@ -129,6 +130,37 @@ async fn a_database_that_a_newer_version_upgraded_is_written_no_more() {
     assert_eq!(status(store.as_ref(), 1).await, Some(Status::Pending));
     sql(&url, "UPDATE sayso_schema SET version = version - 1").await;
     store.commit(vec![answering(1)]).await.expect("accepted");
+}
+
+#[tokio::test]
+async fn of_one_agent_a_bounded_number_of_tools_is_known() {
+    let url = Cluster::shared().fresh().await;
+    let store = open(&url).await;
+    let tools = "convert_to('files:' || n, 'UTF8')";
+    let numbers = format!("generate_series(1, {}) AS n", sayso_core::limits::TOOLS_REVIEWED_MAX);
+    sql(&url, &format!("INSERT INTO reviewed SELECT 'agent a', {tools}, sha256('x'), 1 FROM {numbers}")).await;
+    support::check_tools_limit(store.as_ref()).await;
+}
+
+#[tokio::test]
+async fn processes_that_review_at_once_all_get_on() {
+    let url = Cluster::shared().fresh().await;
+    let mut reviewing = JoinSet::new();
+    for n in 0..4 {
+        let store = open(&url).await;
+        reviewing.spawn(async move {
+            for turn in 0..20 {
+                // Each in another order, two to a unit.
+                let tools = if n % 2 == 0 { ["files:a", "files:b"] } else { ["files:b", "files:a"] };
+                let unit = tools.map(|tool| support::reviewing("agent a", tool, &format!("{n} {turn}"))).to_vec();
+                store.commit(unit).await.expect("stored");
+            }
+        });
+    }
+    reviewing.join_all().await;
+    let known = open(&url).await.reviewed(&Principal::agent("a"), "files:a").await.expect("is read");
+    let last: Vec<_> = (0..4).map(|n| Some(Digest::of_text(&format!("{n} 19")))).collect();
+    assert!(last.contains(&known));
 }
 
 #[tokio::test]

@@ -12,11 +12,12 @@ use sayso_core::command::Command;
 use sayso_core::error::{Error, ErrorCode};
 use sayso_core::event::{Event, EventBody, NewEvent};
 use sayso_core::id::ExecutionId;
+use sayso_core::limits::TOOLS_REVIEWED_MAX;
 use sayso_core::principal::{Channel, Principal};
 use sayso_core::round::{Fence, FenceToken, Status};
 use sayso_core::time::UnixMs;
 use sayso_store::{ChangedRound, Hints, RoundFilter, Store};
-use support::{answering, asking, file_in, open, open_hinting, round_id, try_open};
+use support::{answering, asking, file_in, open, open_hinting, reviewing, round_id, try_open};
 use tokio::sync::Notify;
 
 fn folder() -> tempfile::TempDir {
@@ -105,7 +106,7 @@ async fn a_file_that_a_newer_version_upgraded_is_written_no_more() {
     assert!(unavailable(try_open(folder.path())).contains("restart"));
     let row = store.round(round_id(1)).await.expect("is read").expect("is stored").row;
     assert_eq!(row.status, Status::Pending);
-    sql(&folder, "PRAGMA user_version = 5");
+    sql(&folder, "PRAGMA user_version = 6");
     store.commit(vec![answering(1)]).await.expect("accepted");
 }
 
@@ -186,6 +187,22 @@ async fn a_file_of_schema_4_keeps_all_that_it_said() {
     assert_eq!(events.len(), 2);
     assert!(events.iter().all(Event::is_intact) && events[1].previous_hash == events[0].hash);
     assert_eq!((count(&folder, "rounds"), count(&folder, "events")), (2, 2), "they are views now");
+    store.commit(vec![reviewing("agent a", "files:read", "first")]).await.expect("stored");
+}
+
+#[tokio::test]
+async fn of_one_agent_a_bounded_number_of_tools_is_known() {
+    let folder = folder();
+    let store = open(folder.path());
+    sql(
+        &folder,
+        &format!(
+            "WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < {TOOLS_REVIEWED_MAX})
+             INSERT INTO reviewed SELECT 'agent a', 'files:' || n, x'{}', 1 FROM n",
+            "11".repeat(32)
+        ),
+    );
+    support::check_tools_limit(&store).await;
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use sayso_core::error::Error;
 use sayso_core::execution::ExecutionKind;
 use sayso_core::id::{ExecutionId, GrantId, RoundId};
-use sayso_core::round::{Evidence, Fence, FenceToken};
+use sayso_core::round::{Digest, Evidence, Fence, FenceToken};
 use sayso_core::time::UnixMs;
 use sayso_core::wire::{self, Answer, GrantUse, Keyed, Response};
 
@@ -101,6 +101,9 @@ pub trait Desk: Send + Sync {
     /// when this returns, for this caller's call. None where nobody has. It is for the caller to judge the call first;
     /// what its rules deny must not run whatever this says.
     async fn use_grant(&self, call: &GrantUse) -> Result<Option<GrantId>, Error>;
+    /// The digest of the definition under which a tool, `server:name`, was last reviewed for this caller, in whatever
+    /// process; none of one that is new to it. [`Step::Reviewed`] stores the next.
+    async fn reviewed(&self, tool: &str) -> Result<Option<Digest>, Error>;
     /// Passes on what a person told this agent, as the answer to a round of its own: recorded as the agent's, through
     /// [`sayso_core::principal::Channel::Relay`]. Forbidden unless whoever opened the store trusts agents with that, and
     /// always where a second person is needed. A repeat under its key finds the same record.

@@ -12,13 +12,15 @@ use sayso_store::{GrantFilter, GrantsOf};
 use crate::local_desk::LocalDesk;
 
 impl LocalDesk {
-    /// Uses a grant that covers the call. One that somebody else has just used up or taken back is passed over.
-    pub(crate) async fn used_grant(&self, call: &GrantUse) -> Result<Option<GrantId>, Error> {
+    /// Uses a grant that covers the call, and stores with its use what belongs to it. A grant that somebody else has just
+    /// used up or taken back is passed over.
+    pub(crate) async fn used_grant(&self, call: &GrantUse, also: Option<Command>) -> Result<Option<GrantId>, Error> {
         let (tool, mut grants, now) = self.considered(call).await?;
         let store = self.sayso.store();
         while let Some(grant) = self.covering(call, &tool, &grants, now) {
             let by = self.caller.clone();
-            match store.commit(vec![Command::UseGrant { grant, by, execution: None }]).await {
+            let using = Command::UseGrant { grant, by, execution: None };
+            match store.commit([using].into_iter().chain(also.clone()).collect()).await {
                 Ok(_) => return Ok(Some(grant)),
                 Err(Error::Conflict { .. } | Error::NotFound(_)) => grants.retain(|other| other.id != grant),
                 Err(error) => return Err(error),

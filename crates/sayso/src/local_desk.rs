@@ -10,8 +10,11 @@ use sayso_core::execution::ExecutionKind;
 use sayso_core::id::{ExecutionId, GrantId, RoundId};
 use sayso_core::json::Json;
 use sayso_core::limits;
+use sayso_core::policy::ToolName;
 use sayso_core::principal::{Channel, Principal};
-use sayso_core::round::{Claim, Delivery, Failure, FailureRequest, Fence, FenceToken, Round, SECOND_PERSON, Status};
+use sayso_core::round::{
+    Claim, Delivery, Digest, Failure, FailureRequest, Fence, FenceToken, Round, SECOND_PERSON, Status,
+};
 use sayso_core::time::UnixMs;
 use sayso_core::wire::{self, Keyed, Response};
 use sayso_store::{LATE_PREFIX, RoundFilter};
@@ -322,7 +325,13 @@ impl Desk for LocalDesk {
     }
 
     async fn use_grant(&self, call: &wire::GrantUse) -> Result<Option<GrantId>, Error> {
-        self.used_grant(call).await
+        self.used_grant(call, None).await
+    }
+
+    async fn reviewed(&self, tool: &str) -> Result<Option<Digest>, Error> {
+        self.check_may_collect()?;
+        ToolName::parse(tool).map_err(|error| Error::field("/tool", error.message))?;
+        self.sayso.store().reviewed(&self.caller, tool).await
     }
 
     async fn relay(&self, round: RoundId, answer: wire::Answer, key: &str) -> Result<wire::Round, Error> {

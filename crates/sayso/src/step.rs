@@ -7,8 +7,9 @@ use sayso_core::execution::{Execution, Outcome};
 use sayso_core::id::{ExecutionId, RoundId};
 use sayso_core::json::Json;
 use sayso_core::limits;
+use sayso_core::policy::ToolName;
 use sayso_core::principal::Principal;
-use sayso_core::round::{Failure, FailureRequest, Fence, Round, Status};
+use sayso_core::round::{Digest, Failure, FailureRequest, Fence, Round, Status};
 use sayso_core::wire::{self, ExecutionOutcome, LeaseToken, StepKind};
 
 /// One thing that became known about a delivery. Several may be stored in one transaction.
@@ -28,13 +29,20 @@ pub enum Step {
     UrlCompleted(RoundId),
     /// The policy decided about a call of which nobody was asked.
     Ruled(PolicyRuling),
+    /// This definition of a tool counts as reviewed from now on, for the caller.
+    Reviewed {
+        /// The tool, `server:name`.
+        tool: String,
+        /// The digest of its definition.
+        definition: Digest,
+    },
 }
 
 /// What a step is about.
 pub(crate) enum Subject {
     Round(RoundId),
     Execution(ExecutionId),
-    /// A call of which nothing else is stored.
+    /// A call of which nothing else is stored, or its tool.
     Call,
 }
 
@@ -47,7 +55,7 @@ impl Step {
             | Self::Failed(round, ..)
             | Self::UrlCompleted(round) => Subject::Round(*round),
             Self::Finished(execution, ..) | Self::Collected(execution) => Subject::Execution(*execution),
-            Self::Ruled(_) => Subject::Call,
+            Self::Ruled(_) | Self::Reviewed { .. } => Subject::Call,
         }
     }
 
@@ -77,6 +85,9 @@ impl Step {
                     None => Ok(()),
                 }
             }
+            Self::Reviewed { tool, .. } => {
+                ToolName::parse(tool).map(drop).map_err(|error| Error::field("/tool", error.message))
+            }
             Self::Finished(_, _, Some(result)) if result.as_str().len() > limits::RESULT_BYTES_MAX => {
                 Err(Error::Limit(format!("a result may have at most {} bytes", limits::RESULT_BYTES_MAX)))
             }
@@ -96,6 +107,7 @@ impl Step {
             Self::Collected(execution) => Command::MarkCollected { execution },
             Self::UrlCompleted(round) => Command::CompleteUrl { round },
             Self::Ruled(ruling) => Command::RecordRuling { by: caller.clone(), ruling },
+            Self::Reviewed { tool, definition } => Command::RecordReview { by: caller.clone(), tool, definition },
         }
     }
 
@@ -108,7 +120,7 @@ impl Step {
             Self::Resolved(_, fence) => round.status == Status::Resolved && round.fence.as_ref() == Some(fence),
             Self::Failed(_, fence, failure) => round.failure.as_ref() == Some(failure) && round.fence == *fence,
             Self::UrlCompleted(_) => round.url_completed_at.is_some(),
-            Self::Finished(..) | Self::Collected(_) | Self::Ruled(_) => false,
+            Self::Finished(..) | Self::Collected(_) | Self::Ruled(_) | Self::Reviewed { .. } => false,
         }
     }
 
@@ -153,6 +165,9 @@ impl From<&Step> for wire::Step {
                 rule: Some(rule.clone()),
                 ..Self::empty(StepKind::Ruled)
             },
+            Step::Reviewed { tool, definition } => {
+                Self { tool: Some(tool.clone()), definition: Some(*definition), ..Self::empty(StepKind::Reviewed) }
+            }
         }
     }
 }
@@ -183,6 +198,10 @@ impl TryFrom<wire::Step> for Step {
                 approved: step.approved.ok_or_else(|| required("/approved"))?,
                 rule: step.rule.clone().ok_or_else(|| required("/rule"))?,
             }),
+            StepKind::Reviewed => Self::Reviewed {
+                tool: step.tool.clone().ok_or_else(|| required("/tool"))?,
+                definition: step.definition.ok_or_else(|| required("/definition"))?,
+            },
             StepKind::Finished => {
                 let outcome = step.outcome.as_ref().ok_or_else(|| required("/outcome"))?;
                 Self::Finished(execution()?, outcome_of(outcome)?, step.result.clone())

@@ -14,6 +14,7 @@ use tokio::time::Instant;
 
 use super::call::{Approval, Ask, Asker};
 use super::gate::{Judgement, Subject};
+use super::reviewed::unavailable_words;
 use super::session::Session;
 use super::timers::{Due, TRY_AGAIN};
 
@@ -112,16 +113,19 @@ impl Session {
             return;
         }
         // What a person has changed is for a person to decide.
-        let Ok(subject) = self.subject(call, None) else { return };
+        let Ok(mut subject) = self.subject(call, None) else { return };
         if subject.arguments.canonical() != asked {
             return;
         }
         if !self.is_undecided(number).await {
             return;
         }
-        let judged = self.judge_with_grants(&subject).await;
-        if judged.verdict.decision == Decision::Allow && self.question_dropped(number, call).await {
-            self.review(&subject);
+        let Ok(Judgement { verdict, .. }) = self.judge_with_grants(&mut subject).await else { return };
+        // Where the question goes on, it goes on about a tool that is known.
+        if verdict.decision == Decision::Allow
+            && self.store_before_running(&mut subject, &verdict).await.is_ok()
+            && self.question_dropped(number, call).await
+        {
             self.dispatch(call, None).await;
         }
     }
@@ -220,11 +224,14 @@ impl Session {
         let edited = edited.filter(|arguments| arguments.canonical() != asked.arguments.canonical());
         // What was shown may itself be what a person had changed before.
         let arguments = edited.unwrap_or_else(|| asked.arguments.clone());
-        let subject = match self.subject(call, Some(&arguments)) {
+        let mut subject = match self.subject(call, Some(&arguments)) {
             Ok(subject) => subject,
             Err(why) => return self.refused(number, call, &Verdict::error(why)).await,
         };
-        let mut judged = self.judge(&subject);
+        let mut judged = match self.judge_reviewed(&mut subject).await {
+            Ok(judged) => judged,
+            Err(error) => return self.not_run_yet(number, call, &error).await,
+        };
         let mut recheck = judged.verdict.recheck(&rules);
         if recheck == Recheck::AskAgain {
             judged = self.with_grants(&subject, judged).await;
@@ -232,7 +239,9 @@ impl Session {
         }
         match recheck {
             Recheck::Go => {
-                self.review(&subject);
+                if let Err(error) = self.store_reviewed(&mut subject).await {
+                    return self.not_run_yet(number, call, &error).await;
+                }
                 if let Some(ask) = self.asks.get_mut(&number) {
                     ask.answered = true;
                 }
@@ -246,6 +255,16 @@ impl Session {
                 self.ask_approval(call, &subject, &judged, earlier).await;
             }
         }
+    }
+
+    /// What was reviewed of an approved call's tool could not be read or stored. Where the store is away for a moment, the
+    /// answer is there, and is looked for again; everything else ends the call.
+    async fn not_run_yet(&mut self, number: u64, call: u64, error: &Error) {
+        if matches!(error, Error::Unavailable(_)) {
+            return self.timers.at(Instant::now() + TRY_AGAIN, Due::HandOver { ask: number });
+        }
+        let earlier = self.asks.remove(&number).and_then(|ask| Some((ask.round, ask.fence?)));
+        self.not_asked(call, earlier, &unavailable_words(error)).await;
     }
 
     /// The policy denies by now what a person has approved.

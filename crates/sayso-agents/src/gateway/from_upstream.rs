@@ -115,6 +115,8 @@ impl Session {
     pub(super) async fn tools_read(&mut self) {
         let is_outdated = self.lists.state == Reading::Outdated;
         self.lists.done();
+        // Another process may have reviewed what is listed now.
+        self.reviewed.clear();
         for message in std::mem::take(&mut self.lists.waiting) {
             if let Kind::Request { id, .. } = message.kind.clone()
                 && self.open.remove(&id).is_some()

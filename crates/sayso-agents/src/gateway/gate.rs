@@ -13,6 +13,7 @@ use super::call::{Ask, Call, Open, Pending, Stage};
 use super::lists::Reading;
 use super::options::Gate;
 use super::passage;
+use super::reviewed::unavailable_words;
 use super::session::Session;
 use crate::jsonrpc::{INTERNAL_ERROR, Message};
 
@@ -24,8 +25,10 @@ pub(super) struct Subject {
     pub annotations: Annotations,
     /// The tool's definition, where it is listed.
     pub definition: Option<Digest>,
-    /// The definition, where it is another than the session knows.
+    /// The definition, where it is another than was last reviewed.
     pub changed_definition: Option<Digest>,
+    /// The definition that is stored as reviewed once a call under it may run.
+    pub unreviewed: Option<Digest>,
 }
 
 /// A verdict, and what a person is told of the call.
@@ -52,7 +55,7 @@ impl Subject {
         // Prompts and resources read by nature.
         let read_only = (kind != OperationKind::Tool).then_some(true);
         let annotations = Annotations { read_only, ..Annotations::default() };
-        Ok(Self { kind, tool, arguments, annotations, definition: None, changed_definition: None })
+        Ok(Self { kind, tool, arguments, annotations, definition: None, changed_definition: None, unreviewed: None })
     }
 }
 
@@ -113,31 +116,27 @@ impl Session {
     }
 
     async fn judge_first(&mut self, number: u64) {
-        let subject = match self.subject(number, None) {
+        let mut subject = match self.subject(number, None) {
             Ok(subject) => subject,
             Err(why) => return self.deny(number, &Verdict::error(why)).await,
         };
-        let judged = self.judge_with_grants(&subject).await;
-        match judged.verdict.decision {
-            Decision::Allow if !self.is_recorded(&subject, &judged.verdict).await => {
-                self.not_asked(number, None, words::APPROVAL_UNAVAILABLE).await;
-            }
-            Decision::Allow => {
-                self.review(&subject);
-                self.dispatch(number, None).await;
-            }
+        let judged = match self.judge_with_grants(&mut subject).await {
+            Ok(judged) => judged,
+            Err(error) => return self.not_asked(number, None, &unavailable_words(&error)).await,
+        };
+        let stored = match judged.verdict.decision {
+            Decision::Allow => self.store_before_running(&mut subject, &judged.verdict).await,
+            Decision::Ask => self.store_before_asking(&mut subject).await,
             Decision::Deny => {
                 // The denial stands whether or not its event could be stored.
-                drop(self.record(&subject, &judged.verdict).await);
-                self.deny(number, &judged.verdict).await;
+                drop(self.desk.settle(vec![Step::Ruled(Self::ruling(&subject, &judged.verdict))]).await);
+                return self.deny(number, &judged.verdict).await;
             }
-            Decision::Ask => {
-                // The first definition is taken as it is; every other one is reviewed when its call is approved.
-                if subject.changed_definition.is_none() {
-                    self.review(&subject);
-                }
-                self.ask_approval(number, &subject, &judged, None).await;
-            }
+        };
+        match (stored, judged.verdict.decision) {
+            (Err(error), _) => self.not_asked(number, None, &unavailable_words(&error)).await,
+            (Ok(()), Decision::Allow) => self.dispatch(number, None).await,
+            (Ok(()), _) => self.ask_approval(number, &subject, &judged, None).await,
         }
     }
 
@@ -155,9 +154,6 @@ impl Session {
             let known = self.lists.definition(name);
             subject.annotations = known.map(|known| known.annotations).unwrap_or_default();
             subject.definition = known.map(|known| known.digest);
-            // One that is no longer listed is another than it was, too.
-            let now = subject.definition.unwrap_or_else(|| Digest::of_text("null"));
-            subject.changed_definition = self.reviewed.get(name).filter(|known| **known != now).map(|_| now);
         }
         Ok(subject)
     }
@@ -188,9 +184,10 @@ impl Session {
         Judgement { verdict, effects: facts.effects, command_at }
     }
 
-    /// As [`Session::judge`], with what people have granted in the place of a question.
-    pub(super) async fn judge_with_grants(&self, subject: &Subject) -> Judgement {
-        self.with_grants(subject, self.judge(subject)).await
+    /// As [`Session::judge_reviewed`], with what people have granted in the place of a question.
+    pub(super) async fn judge_with_grants(&mut self, subject: &mut Subject) -> Result<Judgement, Error> {
+        let judged = self.judge_reviewed(subject).await?;
+        Ok(self.with_grants(subject, judged).await)
     }
 
     /// A judgement that asks allows where somebody has granted the call: the grant's use is stored by then. Where that
@@ -218,42 +215,23 @@ impl Session {
     }
 
     /// Whether a call may run that the gateway makes again by itself. Nobody is asked for that.
-    pub(super) async fn is_allowed_again(&self, kind: OperationKind, name: &str, message: &Message) -> bool {
+    pub(super) async fn is_allowed_again(&mut self, kind: OperationKind, name: &str, message: &Message) -> bool {
         let is_known = kind != OperationKind::Tool || self.lists.state == Reading::Read;
         let subject = arguments_of(message).and_then(|arguments| self.subject_of(kind, name, arguments));
-        match subject {
-            Ok(subject) if is_known => {
-                let verdict = self.judge(&subject).verdict;
-                verdict.decision == Decision::Allow && self.is_recorded(&subject, &verdict).await
-            }
-            _ => false,
-        }
+        let (Ok(mut subject), true) = (subject, is_known) else { return false };
+        let Ok(Judgement { verdict, .. }) = self.judge_reviewed(&mut subject).await else { return false };
+        verdict.decision == Decision::Allow && self.store_before_running(&mut subject, &verdict).await.is_ok()
     }
 
-    /// Whether an allowed call is on record as far as it must be: what the mode lets run is recorded before it runs.
-    async fn is_recorded(&self, subject: &Subject, verdict: &Verdict) -> bool {
-        verdict.basis != Basis::Mode || self.record(subject, verdict).await.is_ok()
-    }
-
-    /// Leaves the event of what the policy decided in a person's place.
-    async fn record(&self, subject: &Subject, verdict: &Verdict) -> Result<(), Error> {
+    /// What the policy decided in a person's place.
+    pub(super) fn ruling(subject: &Subject, verdict: &Verdict) -> PolicyRuling {
         // An address may hold a secret; events hold none.
         let tool = match subject.kind {
             OperationKind::Resource => format!("{}:resource", subject.tool.server()),
             OperationKind::Tool | OperationKind::Prompt => subject.tool.to_string(),
         };
         let approved = verdict.decision == Decision::Allow;
-        let ruling = PolicyRuling { tool, approved, rule: verdict.decided_by() };
-        self.desk.settle(vec![Step::Ruled(ruling)]).await
-    }
-
-    /// The definition under which this call was judged is the one that the session knows from now on.
-    pub(super) fn review(&mut self, subject: &Subject) {
-        if subject.kind == OperationKind::Tool
-            && let Some(definition) = subject.definition.or(subject.changed_definition)
-        {
-            self.reviewed.insert(subject.tool.name().to_owned(), definition);
-        }
+        PolicyRuling { tool, approved, rule: verdict.decided_by() }
     }
 
     /// Writes a call to the upstream, with other arguments where a person has changed them.

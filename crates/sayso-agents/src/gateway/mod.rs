@@ -19,6 +19,7 @@ mod lists;
 mod options;
 mod passage;
 mod resume;
+mod reviewed;
 mod session;
 mod stored;
 mod timers;

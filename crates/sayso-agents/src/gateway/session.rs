@@ -62,7 +62,7 @@ pub(super) struct Session {
     /// The upstream's requests that were passed to the client, by our number: its id as written.
     pub passed_to_client: HashMap<u64, String>,
     pub stored: StoredResults,
-    /// The definitions under which tools were last judged, or last approved, by name.
+    /// The definitions under which tools were last reviewed, by name, as far as that was read since the tools were.
     pub reviewed: HashMap<String, Digest>,
     pub client_has_left: bool,
     /// Lines of the upstream that were no JSON.

@@ -91,7 +91,7 @@ impl ToolLoop<'_> {
         for at in 0..self.calls.len() {
             let request = match (waits_for, self.calls.get(at)) {
                 (WaitsFor::Approval, Some(call)) if call.needs_approval() => {
-                    let asked = self.approval(call)?;
+                    let asked = self.approval(call).await?;
                     longest_ms = [longest_ms, asked.deadline_ms].into_iter().flatten().min();
                     if let Some(call) = self.calls.get_mut(at) {
                         call.asked_by = asked.rules;
@@ -132,10 +132,10 @@ impl ToolLoop<'_> {
         Ok([by_rule, self.runtime.deadline].into_iter().flatten().min())
     }
 
-    fn approval(&self, call: &PendingCall) -> Result<Asked, Error> {
+    async fn approval(&self, call: &PendingCall) -> Result<Asked, Error> {
         let offered = call.tool.as_ref().and_then(|name| self.offer.by_name(name)).ok_or(Error::NotFound("tool"))?;
         let described = offered.call(self.execution, call.arguments.clone());
-        let mut asked = self.runtime.gate.ask_anyway(&described, &call.arguments);
+        let mut asked = self.runtime.gate.ask_anyway(&described, &call.arguments).await?;
         if call.is_input_on_card {
             asked.request.schema = call.input_schema.clone();
         }

@@ -108,7 +108,7 @@ impl ToolLoop<'_> {
         };
         let described = offered.call(self.execution, effective.clone());
         let weighed = match call.allowed_by {
-            Some(_) => self.runtime.gate.recheck(&described, &effective, &call.arguments, &call.asked_by),
+            Some(_) => self.runtime.gate.recheck(&described, &effective, &call.arguments, &call.asked_by).await?,
             None => self.runtime.gate.weigh(&described).await?,
         };
         match weighed {

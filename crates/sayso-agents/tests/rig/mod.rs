@@ -6,6 +6,7 @@
 pub mod approving;
 mod peer;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -60,20 +61,30 @@ pub enum Trouble {
     StoresOneQuestion,
     /// It must repeat itself to open a round, and a person has answered `Elm` meanwhile.
     AnsweredMeanwhile,
+    /// Which definitions were reviewed cannot be read but this often.
+    ReadsReviews(usize),
+    /// Nor can the next be stored, so often.
+    LosesReviews(usize),
 }
 
 struct Troubled {
     desk: LocalDesk,
     sayso: Sayso,
     trouble: Trouble,
+    /// How often reviews were read, or lost.
+    reviews: AtomicUsize,
 }
 
 impl Troubled {
     fn check(&self) -> Result<(), Error> {
         match self.trouble {
             Trouble::StoreIsAway => Err(Error::Unavailable("the disk is full; nothing was changed".to_owned())),
-            Trouble::AnsweredMeanwhile | Trouble::StoresOneQuestion => Ok(()),
+            _ => Ok(()),
         }
+    }
+
+    fn away<T>() -> Result<T, Error> {
+        Err(Error::Unavailable("away".to_owned()))
     }
 }
 
@@ -81,11 +92,13 @@ impl Troubled {
 impl Desk for Troubled {
     async fn open(&self, ask: sayso::Ask, key: Option<String>) -> Result<Opened, Error> {
         self.check()?;
-        if self.trouble == Trouble::StoresOneQuestion {
-            let is_first = ask.supersedes.is_none();
-            return if is_first { self.desk.open(ask, key).await } else { Err(Error::Unavailable("away".to_owned())) };
+        if self.trouble == Trouble::StoresOneQuestion && ask.supersedes.is_some() {
+            return Self::away();
         }
         let opened = self.desk.open(ask, key).await?;
+        if self.trouble != Trouble::AnsweredMeanwhile {
+            return Ok(opened);
+        }
         let content = Json::parse(r#"{"street":"Elm"}"#).unwrap();
         let answer = Answer::one("elicitation", Response::accept(content));
         let round = self.sayso.people().answer(opened.round.round_id, answer, "key").await?;
@@ -120,6 +133,12 @@ impl Desk for Troubled {
         if steps.iter().any(|step| matches!(step, Step::Ruled(_))) {
             self.check()?;
         }
+        if let Trouble::LosesReviews(times) = self.trouble
+            && steps.iter().any(|step| matches!(step, Step::Reviewed { .. }))
+            && self.reviews.fetch_add(1, Ordering::SeqCst) < times
+        {
+            return Self::away();
+        }
         self.desk.settle(steps).await
     }
     async fn collect(&self, round: RoundId, key: &str, wait: Duration) -> Result<wire::Collected, Error> {
@@ -137,6 +156,15 @@ impl Desk for Troubled {
     async fn use_grant(&self, call: &wire::GrantUse) -> Result<Option<sayso::GrantId>, Error> {
         self.check()?;
         self.desk.use_grant(call).await
+    }
+    async fn reviewed(&self, tool: &str) -> Result<Option<sayso::Digest>, Error> {
+        self.check()?;
+        if let Trouble::ReadsReviews(times) = self.trouble
+            && self.reviews.fetch_add(1, Ordering::SeqCst) >= times
+        {
+            return Self::away();
+        }
+        self.desk.reviewed(tool).await
     }
     async fn relay(&self, round: RoundId, answer: Answer, key: &str) -> Result<wire::Round, Error> {
         self.check()?;
@@ -199,7 +227,7 @@ impl Rig {
         let mut client = Peer::new(their_in, their_out);
         let desk = sayso.desk(Principal::agent("gateway:shipping"));
         let desk: Arc<dyn Desk> = match setup.trouble {
-            Some(trouble) => Arc::new(Troubled { desk, sayso: sayso.clone(), trouble }),
+            Some(trouble) => Arc::new(Troubled { desk, sayso: sayso.clone(), trouble, reviews: AtomicUsize::new(0) }),
             None => Arc::new(desk),
         };
         let (stop, stopped) = oneshot::channel::<()>();

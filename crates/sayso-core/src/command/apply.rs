@@ -9,7 +9,7 @@ use crate::principal::{Channel, Principal};
 use crate::round::{Failure, Lease, Round, Status};
 use crate::time::UnixMs;
 
-use super::{credentials, executions, grants, rounds, rulings};
+use super::{credentials, executions, grants, reviews, rounds, rulings};
 
 /// Why a command came to nothing: a refusal for the caller, or a read that failed.
 pub(super) enum Stop<E> {
@@ -69,6 +69,7 @@ pub fn apply<V: View>(view: &V, command: &Command, now: UnixMs) -> Result<Applie
         Command::UseGrant { grant, by, execution } => grants::use_once(&mut work, *grant, by, *execution),
         Command::RevokeGrant { grant, by, channel } => grants::revoke(&mut work, *grant, by, *channel),
         Command::RecordRuling { by, ruling } => rulings::record(&mut work, by, ruling),
+        Command::RecordReview { by, tool, definition } => reviews::record(&mut work, by, tool, *definition),
         Command::AddToken { token, good_for_ms, by } => credentials::add(&mut work, token, *good_for_ms, by),
         Command::RevokeToken { token, by } => credentials::revoke(&mut work, *token, by),
         Command::UseLogin { login_hash, session, session_hash } => {

@@ -10,7 +10,7 @@ use crate::id::{ExecutionId, GrantId, RoundId, TokenId};
 use crate::json::Json;
 use crate::policy::Grant;
 use crate::principal::Principal;
-use crate::round::{OperationKind, Round};
+use crate::round::{Digest, OperationKind, Round};
 use crate::time::UnixMs;
 
 /// What an operation has asked so far.
@@ -138,6 +138,17 @@ pub enum Write {
     Token(Box<Token>),
     /// The grant's row, new or changed.
     Grant(Box<Grant>),
+    /// Under which definition an agent's tool was last reviewed, new or changed.
+    Reviewed {
+        /// Whose calls of it that is about.
+        by: Principal,
+        /// The tool, `server:name`.
+        tool: String,
+        /// The digest of its definition.
+        definition: Digest,
+        /// When.
+        at: UnixMs,
+    },
     /// An event for the chain.
     Event(NewEvent),
 }
@@ -158,6 +169,9 @@ impl std::fmt::Debug for Write {
             Self::Owner { owner, expires_at } => f.debug_tuple("Owner").field(owner).field(expires_at).finish(),
             Self::Token(token) => f.debug_tuple("Token").field(token).finish(),
             Self::Grant(grant) => f.debug_tuple("Grant").field(&grant.id).finish_non_exhaustive(),
+            Self::Reviewed { by, tool, .. } => {
+                f.debug_struct("Reviewed").field("by", by).field("tool", tool).finish_non_exhaustive()
+            }
             Self::Event(event) => f.debug_tuple("Event").field(event).finish(),
         }
     }
@@ -187,6 +201,10 @@ pub trait View {
     fn token(&self, id: TokenId) -> Result<Option<Token>, Self::Error>;
     /// A grant by its id.
     fn grant(&self, id: GrantId) -> Result<Option<Grant>, Self::Error>;
+    /// The definition under which an agent's tool was last reviewed.
+    fn reviewed(&self, by: &Principal, tool: &str) -> Result<Option<Digest>, Self::Error>;
+    /// Of how many tools that is known, for this agent.
+    fn tools_reviewed(&self, by: &Principal) -> Result<usize, Self::Error>;
     /// The unrevoked sessions and one-time links of a principal.
     fn sessions(&self, principal: &Principal) -> Result<Vec<Token>, Self::Error>;
 }

@@ -6,6 +6,7 @@ mod credentials;
 mod effect;
 mod executions;
 mod grants;
+mod reviews;
 mod rounds;
 mod rulings;
 
@@ -340,6 +341,15 @@ pub enum Command {
         by: Principal,
         /// What it decided.
         ruling: PolicyRuling,
+    },
+    /// Takes the definition of a tool as reviewed, whatever was before. What is stored already changes nothing.
+    RecordReview {
+        /// Whose calls of it that is about.
+        by: Principal,
+        /// The tool, `server:name`.
+        tool: String,
+        /// The digest of its definition.
+        definition: Digest,
     },
     /// Stores a credential's hash.
     AddToken {

@@ -129,7 +129,7 @@ pub struct GrantUse {
     /// Whether the rules ask for somebody else than whoever started it.
     #[serde(default)]
     pub require_second_person: bool,
-    /// Whether the tool is another than was reviewed in this session.
+    /// Whether the tool is another than was reviewed.
     #[serde(default)]
     pub changed_definition: bool,
 }

@@ -24,7 +24,7 @@ pub use keyed::Keyed;
 pub use problem::{Problem, Winner};
 pub use request::{ChoiceOption, Request, RequestKind};
 pub use round::{Answered, Call, NewRound, Round, RoundPage, Superseded};
-pub use step::{Settlement, Step, StepKind};
+pub use step::{Reviewed, Settlement, Step, StepKind};
 pub use token::{NewToken, NewTokenKind, Token, TokenPage};
 pub use worker::{
     Arrival, Evidence, ExpectedToken, Holding, Lease, LeaseToken, Leased, NewClaim, NewExecution, NewFailure, Renewed,

@@ -7,7 +7,7 @@ use super::{ExecutionOutcome, LeaseToken};
 use crate::id::{ExecutionId, RoundId};
 use crate::json::Json;
 use crate::limits::{JSON_DEPTH_CEILING, RESULT_BYTES_MAX};
-use crate::round::Failure;
+use crate::round::{Digest, Failure};
 
 /// Which kind of step a flat [`Step`] is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -28,6 +28,8 @@ pub enum StepKind {
     UrlCompleted,
     /// The policy decided about a call of which nobody was asked: `tool`, `approved`, `rule`.
     Ruled,
+    /// The definition of a tool counts as reviewed from now on, for this agent: `tool`, `definition`.
+    Reviewed,
 }
 
 /// One step, flat: `step` says which members it has. A member that its kind does not have is refused.
@@ -57,9 +59,12 @@ pub struct Step {
     /// What the operation answered, as it came.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "result")]
     pub result: Option<Json>,
-    /// The tool of a call, `server:name`.
+    /// The tool, `server:name`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
+    /// The digest of the tool's definition.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub definition: Option<Digest>,
     /// Whether the mode let the call run, or the rules denied it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approved: Option<bool>,
@@ -81,6 +86,7 @@ impl Step {
             outcome: None,
             result: None,
             tool: None,
+            definition: None,
             approved: None,
             rule: None,
         }
@@ -95,6 +101,7 @@ impl Step {
             StepKind::Collected => &["execution_id"],
             StepKind::UrlCompleted => &["round_id"],
             StepKind::Ruled => &["tool", "approved", "rule"],
+            StepKind::Reviewed => &["tool", "definition"],
         };
         [
             ("round_id", self.round_id.is_some()),
@@ -105,6 +112,7 @@ impl Step {
             ("outcome", self.outcome.is_some()),
             ("result", self.result.is_some()),
             ("tool", self.tool.is_some()),
+            ("definition", self.definition.is_some()),
             ("approved", self.approved.is_some()),
             ("rule", self.rule.is_some()),
         ]
@@ -119,6 +127,13 @@ impl Step {
 pub struct Settlement {
     /// In this order.
     pub steps: Vec<Step>,
+}
+
+/// `GET /v1/reviewed`: what counts as reviewed of one tool, for the agent that asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Reviewed {
+    /// The digest of the definition under which it was last reviewed. Null for a tool that it has not called yet.
+    pub definition: Option<Digest>,
 }
 
 /// A result: what an operation answers may be larger and deeper than what people are asked.

@@ -33,6 +33,7 @@ pub struct Memory {
     pub owners: BTreeMap<String, UnixMs>,
     pub tokens: BTreeMap<TokenId, Token>,
     pub grants: BTreeMap<GrantId, Grant>,
+    pub reviewed: BTreeMap<(String, String), Digest>,
     pub events: Vec<NewEvent>,
 }
 
@@ -76,6 +77,9 @@ impl Memory {
             Write::Owner { owner, expires_at: None } => drop(self.owners.remove(&owner)),
             Write::Token(token) => drop(self.tokens.insert(token.id, *token)),
             Write::Grant(grant) => drop(self.grants.insert(grant.id, *grant)),
+            Write::Reviewed { by, tool, definition, .. } => {
+                self.reviewed.insert((by.to_string(), tool), definition);
+            }
             Write::Event(event) => self.events.push(event),
         }
     }
@@ -125,6 +129,12 @@ impl View for Memory {
     }
     fn grant(&self, id: GrantId) -> Result<Option<Grant>, Infallible> {
         Ok(self.grants.get(&id).cloned())
+    }
+    fn reviewed(&self, by: &Principal, tool: &str) -> Result<Option<Digest>, Infallible> {
+        Ok(self.reviewed.get(&(by.to_string(), tool.to_owned())).copied())
+    }
+    fn tools_reviewed(&self, by: &Principal) -> Result<usize, Infallible> {
+        Ok(self.reviewed.keys().filter(|(agent, _)| *agent == by.to_string()).count())
     }
     fn sessions(&self, principal: &Principal) -> Result<Vec<Token>, Infallible> {
         let is_its =

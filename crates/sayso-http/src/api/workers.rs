@@ -1,9 +1,9 @@
 //! Workers: one name and one lease for everything a process holds, and what becomes known of it stored at once.
 
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
-use sayso::wire::{Renewed, Settled, Settlement, Worker};
+use sayso::wire::{Renewed, Reviewed, Settled, Settlement, Worker};
 use sayso::{Desk, Step};
 use sayso_core::error::{Error, FieldError};
 use sayso_core::limits::{COMMIT_COMMANDS_MAX, LEASE_MS, LEASE_RENEW_MS};
@@ -13,7 +13,7 @@ use crate::app::Shared;
 use crate::auth::Caller;
 use crate::body::WithResult;
 use crate::problem::Refusal;
-use crate::query::OwnerId;
+use crate::query::{OwnerId, Query};
 use crate::routes::Routes;
 
 pub(super) fn routes() -> Routes {
@@ -22,6 +22,7 @@ pub(super) fn routes() -> Routes {
         .post("/v1/workers/{owner}/renew", renew)
         .post("/v1/workers/{owner}/release", release)
         .post("/v1/settle", settle)
+        .get("/v1/reviewed", reviewed)
 }
 
 /// Nothing is stored of a worker before it holds something.
@@ -56,6 +57,14 @@ async fn settle(
     let read = read.collect::<Result<Vec<_>, _>>()?;
     caller.desk(&app).settle(read).await?;
     Ok(json(&Settled { steps }))
+}
+
+/// Of the caller's own: what one agent has reviewed is nothing to another.
+async fn reviewed(State(app): State<Shared>, caller: Caller, uri: Uri) -> Result<Response, Refusal> {
+    let tool =
+        Query::read(&uri, &["tool"])?.get("tool", "must be a tool, server:name", |text| Some(text.to_owned()))?;
+    let tool = tool.ok_or_else(|| Error::field("/tool", "is required"))?;
+    Ok(json(&Reviewed { definition: caller.desk(&app).reviewed(&tool).await? }))
 }
 
 /// The error of one step, with the step's place before its pointers.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use sayso::wire::{
     Collected, Execution, ExecutionResult, ExpectedToken, GrantUse, GrantUsed, Holding, LeaseToken, Leased, NewClaim,
-    NewExecution, Renewed, Round, RoundPage, Settled, Settlement, Withdrawal,
+    NewExecution, Renewed, Reviewed, Round, RoundPage, Settled, Settlement, Withdrawal,
 };
 use sayso::{
     Answer, Ask, ClaimOf, Claimed, Desk, ExecutionId, ExecutionKind, Fence, FenceToken, GrantId, Handed, Opened,
@@ -14,7 +14,7 @@ use sayso::{
 };
 use sayso_core::error::Error;
 use sayso_core::limits::WAIT_MS_MAX;
-use sayso_core::round::Delivery;
+use sayso_core::round::{Delivery, Digest};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, sleep};
@@ -177,6 +177,12 @@ impl Desk for Client {
         // A use whose acknowledgement was lost is spent, and not spent twice: a person is asked then.
         let used: GrantUsed = self.inner.link.call(Call::send("/v1/grants/use", call)?.once()).await?;
         Ok(used.grant_id)
+    }
+
+    async fn reviewed(&self, tool: &str) -> Result<Option<Digest>, Error> {
+        let query = form_urlencoded::Serializer::new(String::new()).append_pair("tool", tool).finish();
+        let found: Reviewed = self.inner.link.call(Call::get(format!("/v1/reviewed?{query}"))).await?;
+        Ok(found.definition)
     }
 
     async fn relay(&self, round: RoundId, answer: Answer, key: &str) -> Result<Round, Error> {

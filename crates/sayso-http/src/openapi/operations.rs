@@ -3,8 +3,8 @@
 use sayso::wire::{
     Answer, Cleared, Collected, Execution, ExecutionPage, ExecutionResult, ExpectedToken, Gated, Grant, GrantDraft,
     GrantPage, GrantUse, GrantUsed, Holding, Leased, NewApproval, NewClaim, NewExecution, NewFailure, NewGate,
-    NewRound, NewToken, Renewed, ResponseRecord, Round, RoundPage, Settled, Settlement, Token, TokenPage, Withdrawal,
-    Worker,
+    NewRound, NewToken, Renewed, ResponseRecord, Reviewed, Round, RoundPage, Settled, Settlement, Token, TokenPage,
+    Withdrawal, Worker,
 };
 use sayso::{ExecutionId, GrantId, RoundId, Status};
 use sayso_core::error::ErrorCode::{
@@ -26,6 +26,8 @@ const LIMIT: Parameter = parameter("limit", "Rows of the page, from 1 to 200.", 
 const ROUND_CURSOR: Parameter = parameter("cursor", "`next_cursor` of the page before.", of::<RoundId>);
 const GRANT_CURSOR: Parameter = parameter("cursor", "`next_cursor` of the page before.", of::<GrantId>);
 const EXECUTION_CURSOR: Parameter = parameter("cursor", "`next_cursor` of the page before.", of::<ExecutionId>);
+
+const TOOL: Parameter = parameter("tool", "The tool, `server:name`.", of::<String>);
 
 fn wait_time(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "pattern": "^[0-9]+m?s$" })
@@ -144,6 +146,10 @@ pub(super) const OPERATIONS: &[Operation] = &[
         .takes(of::<Settlement>)
         .gives(200, Body::Json(of::<Settled>))
         .problems(&[Conflict, State]),
+    Operation::get("/v1/reviewed", "reviewed", Who::Agent, "For a worker that judges calls itself: the definition under \
+         which a tool was last reviewed for this caller. The step `reviewed` of `/v1/settle` stores the next.")
+        .query(&[TOOL])
+        .gives(200, Body::Json(of::<Reviewed>)),
     Operation::post("/v1/executions", "start_execution", Who::Agent, "Starts a record of an operation that lives in \
          one of the caller's workers.")
         .takes(of::<NewExecution>)

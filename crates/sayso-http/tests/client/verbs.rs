@@ -196,6 +196,18 @@ async fn a_grant_is_used_and_an_executions_rounds_are_listed(rig: &Rig, desk: &d
     assert!(matches!(desk.use_grant(&unnamed).await, Err(Error::Validation { .. })));
 }
 
+async fn a_definition_is_reviewed_for_its_agent_alone(rig: &Rig, desk: &dyn Desk) {
+    const TOOL: &str = "bank:tr\u{e4}ns fer&tool=x";
+    assert_eq!(desk.reviewed(TOOL).await.unwrap(), None);
+    for text in ["first", "second", "first"] {
+        let definition = sayso::Digest::of_text(text);
+        desk.settle(vec![Step::Reviewed { tool: TOOL.to_owned(), definition }]).await.unwrap();
+        assert_eq!(desk.reviewed(TOOL).await.unwrap(), Some(definition));
+    }
+    assert_eq!(rig.sayso.desk(Principal::agent("other")).reviewed(TOOL).await.unwrap(), None);
+    assert!(matches!(desk.reviewed("bank").await, Err(Error::Validation { .. })));
+}
+
 async fn walk(rig: &Rig, desk: &dyn Desk) {
     a_live_round_is_delivered(rig, desk).await;
     a_resumable_round_is_claimed_or_collected(rig, desk).await;
@@ -203,6 +215,7 @@ async fn walk(rig: &Rig, desk: &dyn Desk) {
     a_question_taken_back_goes_on_as_a_late_one(rig, desk).await;
     what_is_wrong_is_told_with_its_fields(desk).await;
     a_grant_is_used_and_an_executions_rounds_are_listed(rig, desk).await;
+    a_definition_is_reviewed_for_its_agent_alone(rig, desk).await;
     desk.leave().await.unwrap();
 }
 

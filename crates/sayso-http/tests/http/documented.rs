@@ -147,6 +147,11 @@ async fn every_body_of_the_gate_and_of_grants_fits_its_schema() {
     let wanted = json!({"session_id": "s", "tool": "shop:pay", "arguments": {"n": 1}, "effects": ["read"],
         "definition": format!("sha256:{}", "0".repeat(64))});
     it.send(Method::POST, "/v1/grants/use", "", "", &other, Some(wanted)).await.ok();
+    let steps = json!({"steps": [{"step": "reviewed", "tool": "shop:pay", "definition": format!("sha256:{}", "0".repeat(64))}]});
+    for tool in ["shop:other", "shop:pay"] {
+        it.send(Method::POST, "/v1/settle", "", "", &other, Some(steps.clone())).await.ok();
+        it.send(Method::GET, "/v1/reviewed", "", &format!("?tool={tool}"), &other, None).await.ok();
+    }
     it.send(Method::GET, approvals, "s", "", &person, None).await.ok();
     it.send(Method::DELETE, approvals, "s", "", &person, None).await.ok();
 }

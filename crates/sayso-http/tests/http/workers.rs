@@ -75,14 +75,20 @@ async fn one_worker_holds_several_rounds_under_one_lease_and_leaves() {
 
     let id = &first["round"]["round_id"];
     let token = &first["lease"]["lease_token"];
+    let digest = format!("sha256:{}", "0".repeat(64));
     let steps = json!({"steps": [
         {"step": "failed", "round_id": id, "owner_id": owner, "lease_token": token,
             "failure": {"code": "withdrawn", "message": "taken back"}},
         {"step": "finished", "execution_id": begun.json()["execution_id"], "outcome": {"status": "completed"},
             "result": {"n": 1.50}},
         {"step": "collected", "execution_id": begun.json()["execution_id"]},
-        {"step": "ruled", "tool": "x:burn", "approved": false, "rule": "operator never"}]});
-    assert_eq!(by_agent(&served, "/v1/settle", steps).await.ok(), json!({"steps": 4}));
+        {"step": "ruled", "tool": "x:burn", "approved": false, "rule": "operator never"},
+        {"step": "reviewed", "tool": "x:burn", "definition": digest}]});
+    assert_eq!(by_agent(&served, "/v1/settle", steps).await.ok(), json!({"steps": 5}));
+    let reviewed = "/v1/reviewed?tool=x:burn";
+    assert_eq!(get(reviewed).bearer(&served.agent).send(&served).await.ok(), json!({"definition": digest}));
+    assert_eq!(get(reviewed).bearer(&served.other_agent).send(&served).await.ok(), json!({"definition": null}));
+    get(reviewed).bearer(&served.person).send(&served).await.problem(403, "forbidden");
     let result = format!("/v1/executions/{}/result", begun.json()["execution_id"].as_str().unwrap());
     assert!(get(&result).bearer(&served.agent).send(&served).await.text.contains(r#""result":{"n":1.5"#));
     let release = renew.replace("/renew", "/release");
@@ -148,6 +154,11 @@ async fn what_a_worker_sends_is_read_strictly() {
     let id = round.rsplit('/').next().unwrap();
     for (step, pointer) in [
         (json!({"step": "undone"}), "/steps"),
+        (json!({"step": "reviewed", "tool": "x:burn"}), "/steps/0/definition"),
+        (
+            json!({"step": "ruled", "tool": "x:burn", "definition": format!("sha256:{token}{token}")}),
+            "/steps/0/definition",
+        ),
         (json!({"step": "delivered", "round_id": id}), "/steps/0/lease_token"),
         (json!({"step": "delivered"}), "/steps/0/round_id"),
         (json!({"step": "collected", "round_id": id}), "/steps/0/round_id"),
@@ -162,6 +173,10 @@ async fn what_a_worker_sends_is_read_strictly() {
         let problem = by_agent(&served, "/v1/settle", json!({"steps": [step]})).await;
         let problem = problem.problem(422, "managed_input_invalid");
         assert_eq!(problem["fields"][0]["pointer"], pointer, "{problem}");
+    }
+    for query in ["", "?tool=burn", "?tool=x:burn&tool=x:burn", "?tools=x:burn"] {
+        let wrong = get(&format!("/v1/reviewed{query}")).bearer(&served.agent).send(&served).await;
+        wrong.problem(422, "managed_input_invalid");
     }
     let many: Vec<_> = (0..257).map(|_| json!({"step": "url_completed", "round_id": id})).collect();
     by_agent(&served, "/v1/settle", json!({"steps": many})).await.problem(413, "limit_exceeded");

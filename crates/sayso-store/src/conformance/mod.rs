@@ -21,6 +21,7 @@ mod executions;
 mod failing;
 mod grants;
 mod reading;
+mod reviewing;
 mod submitting;
 mod units;
 
@@ -119,6 +120,11 @@ macro_rules! conformance {
             a_revoked_grant_covers_nothing_and_is_still_listed
             of_many_uses_at_once_a_grant_for_one_call_covers_one
             grants_are_listed_by_session_newest_first_and_paged
+        }
+        reviewing {
+            the_last_definition_that_was_reviewed_is_kept
+            what_one_agent_reviewed_is_nothing_to_another
+            a_review_is_stored_with_its_unit_or_not_at_all
         }
         units {
             a_unit_is_stored_whole_or_not_at_all

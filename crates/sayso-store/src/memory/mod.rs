@@ -15,6 +15,8 @@ use sayso_core::execution::Execution;
 use sayso_core::id::{ExecutionId, GrantId, RoundId};
 use sayso_core::json::Json;
 use sayso_core::policy::Grant;
+use sayso_core::principal::Principal;
+use sayso_core::round::Digest;
 use sayso_core::time::UnixMs;
 
 use crate::clock::Clock;
@@ -195,6 +197,9 @@ impl Store for MemoryStore {
     }
     async fn grants(&self, filter: GrantFilter) -> Result<Vec<Grant>, Error> {
         Ok(self.tables().listed_grants(&filter))
+    }
+    async fn reviewed(&self, by: &Principal, tool: &str) -> Result<Option<Digest>, Error> {
+        Ok(self.tables().definition(by, tool))
     }
     async fn overdue(&self, now: UnixMs, limit: usize) -> Result<Vec<RoundId>, Error> {
         Ok(self.tables().overdue(now, limit))

@@ -12,7 +12,7 @@ use sayso_core::id::{ExecutionId, GrantId, RoundId, TokenId};
 use sayso_core::json::Json;
 use sayso_core::policy::Grant;
 use sayso_core::principal::Principal;
-use sayso_core::round::Round;
+use sayso_core::round::{Digest, Round};
 use sayso_core::time::UnixMs;
 
 use crate::StoredAnswer;
@@ -38,6 +38,8 @@ pub(super) struct Tables {
     pub(super) owners: BTreeMap<String, UnixMs>,
     pub(super) tokens: BTreeMap<TokenId, Token>,
     pub(super) grants: BTreeMap<GrantId, Grant>,
+    /// By agent, the definitions of its tools.
+    pub(super) reviewed: BTreeMap<String, BTreeMap<String, Digest>>,
     pub(super) events: Vec<Event>,
 }
 
@@ -88,11 +90,21 @@ impl Tables {
             Write::Owner { owner, expires_at: None } => drop(self.owners.remove(&owner)),
             Write::Token(token) => drop(self.tokens.insert(token.id, *token)),
             Write::Grant(grant) => drop(self.grants.insert(grant.id, *grant)),
+            Write::Reviewed { by, tool, definition, .. } => {
+                self.reviewed.entry(by.to_string()).or_default().insert(tool, definition);
+            }
             Write::Event(event) => {
                 let previous = self.events.last().map_or([0; 32], |last| last.hash);
                 self.events.push(Event::chained(event, self.last_event().saturating_add(1), previous));
             }
         }
+    }
+}
+
+impl Tables {
+    /// The definition under which an agent's tool was last reviewed.
+    pub(super) fn definition(&self, by: &Principal, tool: &str) -> Option<Digest> {
+        self.reviewed.get(&by.to_string())?.get(tool).copied()
     }
 }
 
@@ -135,6 +147,12 @@ impl View for Tables {
     }
     fn grant(&self, id: GrantId) -> Result<Option<Grant>, Infallible> {
         Ok(self.grants.get(&id).cloned())
+    }
+    fn reviewed(&self, by: &Principal, tool: &str) -> Result<Option<Digest>, Infallible> {
+        Ok(self.definition(by, tool))
+    }
+    fn tools_reviewed(&self, by: &Principal) -> Result<usize, Infallible> {
+        Ok(self.reviewed.get(&by.to_string()).map_or(0, BTreeMap::len))
     }
     fn sessions(&self, principal: &Principal) -> Result<Vec<Token>, Infallible> {
         let is_its =

@@ -8,7 +8,8 @@ use sayso_core::execution::{Execution, Outcome};
 use sayso_core::id::{ExecutionId, RoundId};
 use sayso_core::json::Json;
 use sayso_core::policy::Grant;
-use sayso_core::round::{Failure, Round};
+use sayso_core::round::{Digest, Failure, Round};
+use sayso_core::time::UnixMs;
 use tokio_postgres::types::ToSql;
 
 use super::memory::Requests;
@@ -194,6 +195,15 @@ pub(super) fn of_creations<'a>(rows: &[&'a (String, Creation, RoundId)]) -> Vec<
         column(rows, |(_, creation, _): &'a (String, Creation, RoundId)| creation.key.as_str()),
         column(rows, |(_, _, round)| Key(round.to_bytes())),
         column(rows, |(_, creation, _): &'a (String, Creation, RoundId)| creation.fingerprint.as_slice()),
+    ]
+}
+
+pub(super) fn of_reviewed<'a>(rows: &[(&'a str, &'a [u8], Digest, UnixMs)]) -> Vec<Column<'a>> {
+    vec![
+        column(rows, |(agent, ..)| agent),
+        column(rows, |(_, tool, ..)| tool),
+        column(rows, |(_, _, definition, _)| definition.to_bytes().to_vec()),
+        column(rows, |(.., at)| at.0),
     ]
 }
 

@@ -20,6 +20,10 @@ pub(super) enum Key {
     Token(TokenId),
     Grant(GrantId),
     Sessions(String),
+    /// By agent and tool.
+    Reviewed(String, String),
+    /// By agent.
+    ToolsReviewed(String),
 }
 
 /// What is to be loaded. Sets, so that rows are asked for, and locked, in the order of their keys.
@@ -47,6 +51,10 @@ pub(super) struct Keys {
     pub(super) token_hashes: BTreeSet<[u8; 32]>,
     /// Principals of which every session and one-time link is read.
     pub(super) sessions: BTreeSet<String>,
+    /// By agent and tool.
+    pub(super) reviewed: BTreeSet<(String, String)>,
+    /// Agents whose tools are counted: only where one of them is new, so that no command names them.
+    pub(super) tools_reviewed: BTreeSet<String>,
 }
 
 impl Keys {
@@ -80,6 +88,8 @@ impl Keys {
             Key::TokenByHash(hash) => drop(self.token_hashes.insert(hash)),
             Key::Token(id) => drop(self.tokens.insert(id)),
             Key::Grant(id) => drop(self.grants.insert(id)),
+            Key::Reviewed(agent, tool) => drop(self.reviewed.insert((agent, tool))),
+            Key::ToolsReviewed(agent) => drop(self.tools_reviewed.insert(agent)),
             Key::Sessions(principal) => drop(self.sessions.insert(principal)),
         }
     }
@@ -145,6 +155,7 @@ impl Keys {
                 self.executions.extend(not_by_starter_of);
             }
             Command::UseGrant { grant, .. } | Command::RevokeGrant { grant, .. } => drop(self.grants.insert(*grant)),
+            Command::RecordReview { by, tool, .. } => drop(self.reviewed.insert((by.to_string(), tool.clone()))),
             Command::RevokeToken { token, .. } => drop(self.tokens.insert(*token)),
             Command::UseLogin { login_hash, .. } => drop(self.token_hashes.insert(*login_hash)),
             Command::RenewOwner { .. }

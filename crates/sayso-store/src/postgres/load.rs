@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use sayso_core::command::Operation;
 use sayso_core::id::{ExecutionId, GrantId, RoundId, TokenId};
-use sayso_core::round::OperationKind;
+use sayso_core::round::{Digest, OperationKind};
 use sayso_core::time::UnixMs;
 use tokio_postgres::{Row, Statement};
 
@@ -81,6 +81,12 @@ static SESSIONS: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
+/// Not locked: the last to write has the last word, whatever was before.
+const REVIEWED: &str = "SELECT agent, tool, definition, at FROM reviewed
+    WHERE (agent, tool) IN (SELECT * FROM unnest($1::text[], $2::bytea[]))";
+
+const TOOLS_REVIEWED: &str = "SELECT agent, count(*) FROM reviewed WHERE agent = ANY ($1::text[]) GROUP BY agent";
+
 /// Asked last: whoever held the rows may have held them for seconds, and deadlines pass meanwhile.
 const MOMENT: &str = "SELECT version, (extract(epoch FROM clock_timestamp()) * 1000)::bigint FROM sayso_schema";
 
@@ -104,6 +110,8 @@ pub(super) async fn load(db: &mut Connection, keys: &Keys, loaded: &mut Rows, be
         grants,
         sessions_waited_for,
         sessions,
+        reviewed,
+        tools_reviewed,
         moment,
     ) = tokio::join!(
         biased;
@@ -119,6 +127,8 @@ pub(super) async fn load(db: &mut Connection, keys: &Keys, loaded: &mut Rows, be
         ask(client, of.grants, [&by.grants]),
         ask(client, of.sessions.clone(), [&by.sessions]),
         ask(client, of.sessions, [&by.sessions]),
+        ask(client, of.reviewed, [&by.reviewed.0, &by.reviewed.1]),
+        ask(client, of.tools_reviewed, [&by.tools_reviewed]),
         ask(client, Some(of.moment), []),
     );
     begun?;
@@ -132,6 +142,8 @@ pub(super) async fn load(db: &mut Connection, keys: &Keys, loaded: &mut Rows, be
     note_grants(keys, loaded, &grants?)?;
     drop(sessions_waited_for?);
     note_sessions(keys, loaded, &sessions?)?;
+    note_reviewed(keys, loaded, &reviewed?)?;
+    note_tools_reviewed(keys, loaded, &tools_reviewed?)?;
     let moment = moment?.into_iter().next().ok_or(Corrupt("schema"))?;
     let moment = Columns::of(&moment, "schema");
     if moment.get::<i64>(0)? != open::SCHEMA_VERSION {
@@ -152,6 +164,8 @@ struct Statements {
     tokens: Option<Statement>,
     grants: Option<Statement>,
     sessions: Option<Statement>,
+    reviewed: Option<Statement>,
+    tools_reviewed: Option<Statement>,
     moment: Statement,
 }
 
@@ -171,6 +185,8 @@ impl Statements {
             tokens: db.statement_if(needs_tokens, &TOKENS).await?,
             grants: db.statement_if(!keys.grants.is_empty(), &GRANTS).await?,
             sessions: db.statement_if(!keys.sessions.is_empty(), &SESSIONS).await?,
+            reviewed: db.statement_if(!keys.reviewed.is_empty(), REVIEWED).await?,
+            tools_reviewed: db.statement_if(!keys.tools_reviewed.is_empty(), TOOLS_REVIEWED).await?,
             moment: db.statement(MOMENT).await?,
         })
     }
@@ -191,6 +207,8 @@ struct Arrays<'a> {
     grants: Vec<Key>,
     token_hashes: Vec<&'a [u8]>,
     sessions: Vec<&'a str>,
+    reviewed: (Vec<&'a str>, Vec<&'a [u8]>),
+    tools_reviewed: Vec<&'a str>,
 }
 
 impl<'a> Arrays<'a> {
@@ -212,6 +230,8 @@ impl<'a> Arrays<'a> {
             grants: keys.grants.iter().map(|id| Key(id.to_bytes())).collect(),
             token_hashes: keys.token_hashes.iter().map(<[u8; 32]>::as_slice).collect(),
             sessions: keys.sessions.iter().map(String::as_str).collect(),
+            reviewed: keys.reviewed.iter().map(|(agent, tool)| (agent.as_str(), tool.as_bytes())).unzip(),
+            tools_reviewed: keys.tools_reviewed.iter().map(String::as_str).collect(),
         }
     }
 }
@@ -344,6 +364,32 @@ fn note_sessions(keys: &Keys, loaded: &mut Rows, found: &[Row]) -> Result<(), Co
         let id = columns.id(0, TokenId::from_bytes)?;
         loaded.sessions.entry(columns.get(2)?).or_default().insert(id);
         loaded.tokens.insert(id, rows::read_token(row).map(Some));
+    }
+    Ok(())
+}
+
+fn note_reviewed(keys: &Keys, loaded: &mut Rows, found: &[Row]) -> Result<(), Corrupt> {
+    for key in &keys.reviewed {
+        loaded.reviewed.entry(key.clone()).or_insert(Ok(None));
+    }
+    for row in found {
+        let columns = Columns::of(row, "reviewed");
+        let tool = String::from_utf8(columns.get::<&[u8]>(1)?.to_vec()).map_err(|_| columns.corrupt())?;
+        let review = || Ok((columns.hash(2).map(Digest::from_bytes)?, columns.time(3)?));
+        loaded.reviewed.insert((columns.get(0)?, tool), review().map(Some));
+    }
+    Ok(())
+}
+
+/// Whoever has no row has no tools.
+fn note_tools_reviewed(keys: &Keys, loaded: &mut Rows, found: &[Row]) -> Result<(), Corrupt> {
+    for agent in &keys.tools_reviewed {
+        loaded.tools_reviewed.insert(agent.clone(), 0);
+    }
+    for row in found {
+        let columns = Columns::of(row, "reviewed");
+        let count = usize::try_from(columns.get::<i64>(1)?).map_err(|_| columns.corrupt())?;
+        loaded.tools_reviewed.insert(columns.get(0)?, count);
     }
     Ok(())
 }

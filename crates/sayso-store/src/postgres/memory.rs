@@ -11,7 +11,7 @@ use sayso_core::id::{ExecutionId, GrantId, RoundId, TokenId};
 use sayso_core::json::Json;
 use sayso_core::policy::Grant;
 use sayso_core::principal::Principal;
-use sayso_core::round::Round;
+use sayso_core::round::{Digest, Round};
 use sayso_core::time::UnixMs;
 
 use super::keys::Key;
@@ -19,6 +19,9 @@ use super::value::{Corrupt, Found};
 
 /// What was created under a key: the round, and the fingerprint of what it asked.
 pub(super) type Created = (RoundId, [u8; 32]);
+
+/// A definition that was reviewed, and when.
+pub(super) type Review = (Digest, UnixMs);
 
 /// Rows by their keys. A key that is not there has not been looked at; `None` is a row that is not there.
 #[derive(Default)]
@@ -35,6 +38,10 @@ pub(super) struct Rows {
     pub(super) tokens_by_hash: HashMap<[u8; 32], Option<TokenId>>,
     /// By principal, every unrevoked session and one-time link.
     pub(super) sessions: HashMap<String, BTreeSet<TokenId>>,
+    /// By agent and tool, the reviewed definition and when it was.
+    pub(super) reviewed: HashMap<(String, String), Found<Review>>,
+    /// By agent, how many of its tools are stored.
+    pub(super) tools_reviewed: HashMap<String, usize>,
     /// Rounds of an execution; of one in `complete`, every unfinished one is among them.
     pub(super) members: HashMap<ExecutionId, BTreeSet<RoundId>>,
     pub(super) complete: HashSet<ExecutionId>,
@@ -78,6 +85,7 @@ impl Changes {
             && rows.owners.is_empty()
             && rows.tokens.is_empty()
             && rows.grants.is_empty()
+            && rows.reviewed.is_empty()
             && once.results.is_empty()
             && once.events.is_empty()
     }
@@ -117,6 +125,9 @@ impl Changes {
                 rows.tokens.insert(token.id, Ok(Some(*token)));
             }
             Write::Grant(grant) => drop(rows.grants.insert(grant.id, Ok(Some(*grant)))),
+            Write::Reviewed { by, tool, definition, at } => {
+                rows.reviewed.insert((by.to_string(), tool), Ok(Some((definition, at))));
+            }
             Write::Event(event) => once.events.push(event),
         }
     }
@@ -133,6 +144,7 @@ impl Changes {
         rows.creations.extend(unit.rows.creations);
         rows.tokens.extend(unit.rows.tokens);
         rows.grants.extend(unit.rows.grants);
+        rows.reviewed.extend(unit.rows.reviewed);
         rows.tokens_by_hash.extend(unit.rows.tokens_by_hash);
         for (execution, members) in unit.rows.members {
             rows.members.entry(execution).or_default().extend(members);
@@ -277,6 +289,23 @@ impl View for Layers<'_> {
 
     fn grant(&self, id: GrantId) -> Result<Option<Grant>, Miss> {
         self.row(|rows| rows.grants.get(&id), || Key::Grant(id))
+    }
+
+    fn reviewed(&self, by: &Principal, tool: &str) -> Result<Option<Digest>, Miss> {
+        let key = (by.to_string(), tool.to_owned());
+        let found = self.row(|rows| rows.reviewed.get(&key), || Key::Reviewed(key.0.clone(), key.1.clone()))?;
+        Ok(found.map(|(definition, _)| definition))
+    }
+
+    fn tools_reviewed(&self, by: &Principal) -> Result<usize, Miss> {
+        let agent = by.to_string();
+        let Some(stored) = self.loaded.tools_reviewed.get(&agent) else {
+            return Err(Miss::Needs(Key::ToolsReviewed(agent)));
+        };
+        let written: BTreeSet<_> = [self.unit, self.batch].into_iter().flat_map(|rows| rows.reviewed.keys()).collect();
+        let is_new =
+            |key: &&&(String, String)| key.0 == agent && matches!(self.loaded.reviewed.get(**key), Some(Ok(None)));
+        Ok(stored.saturating_add(written.iter().filter(is_new).count()))
     }
 
     fn sessions(&self, principal: &Principal) -> Result<Vec<Token>, Miss> {

@@ -29,6 +29,8 @@ use sayso_core::execution::Execution;
 use sayso_core::id::{ExecutionId, GrantId, RoundId};
 use sayso_core::json::Json;
 use sayso_core::policy::Grant;
+use sayso_core::principal::Principal;
+use sayso_core::round::Digest;
 use sayso_core::time::UnixMs;
 use tokio::sync::watch::Sender;
 
@@ -205,6 +207,9 @@ impl Store for PostgresStore {
     }
     async fn grants(&self, filter: GrantFilter) -> Result<Vec<Grant>, Error> {
         rows::grants(&mut self.reading().await?, &filter).await.map_err(Failure::unchanged)
+    }
+    async fn reviewed(&self, by: &Principal, tool: &str) -> Result<Option<Digest>, Error> {
+        rows::reviewed(&mut self.reading().await?, by, tool).await.map_err(Failure::unchanged)
     }
     async fn overdue(&self, now: UnixMs, limit: usize) -> Result<Vec<RoundId>, Error> {
         rows::overdue(&mut self.reading().await?, now, limit).await.map_err(Failure::unchanged)

@@ -79,6 +79,10 @@ pub(super) static UPSERT_OWNERS: LazyLock<String> = LazyLock::new(|| {
     let insert = insert("owners", "owner, expires_at", "text, bigint");
     format!("{insert} ON CONFLICT (owner) DO UPDATE SET expires_at = excluded.expires_at")
 });
+pub(super) static UPSERT_REVIEWED: LazyLock<String> = LazyLock::new(|| {
+    let insert = insert("reviewed", "agent, tool, definition, at", "text, bytea, bytea, bigint");
+    format!("{insert} ON CONFLICT (agent, tool) DO UPDATE SET definition = excluded.definition, at = excluded.at")
+});
 pub(super) const DELETE_OWNERS: &str = "DELETE FROM owners WHERE owner = ANY ($1::text[])";
 
 /// One notification a payload; they are merged with those of the same transaction only.

@@ -57,6 +57,7 @@ pub(super) fn steps<'a>(changes: &'a Changes, loaded: &'a Rows) -> Result<Vec<St
     if !changed.is_empty() {
         push(&sql::UPDATE_GRANTS, columns::of_grant_states(&changed));
     }
+    push_reviewed(rows, &mut push)?;
     push_once(once, &mut push)?;
     let mut leases: Vec<(&str, Option<UnixMs>)> = rows.owners.iter().map(|(owner, at)| (owner.as_str(), *at)).collect();
     leases.sort_unstable();
@@ -69,6 +70,20 @@ pub(super) fn steps<'a>(changes: &'a Changes, loaded: &'a Rows) -> Result<Vec<St
         push(sql::DELETE_OWNERS, vec![column(&released, |owner| owner)]);
     }
     Ok(steps)
+}
+
+/// What was reviewed, in the order of its keys: two batches never wait for each other in a circle.
+fn push_reviewed<'a>(rows: &'a Rows, push: &mut impl FnMut(&'static str, Vec<Column<'a>>)) -> Result<(), Failure> {
+    let mut written = Vec::with_capacity(rows.reviewed.len());
+    for ((agent, tool), review) in &rows.reviewed {
+        let Some((definition, at)) = review.as_ref().map_err(|corrupt| *corrupt)? else { continue };
+        written.push((agent.as_str(), tool.as_bytes(), *definition, *at));
+    }
+    if !written.is_empty() {
+        written.sort_unstable_by_key(|(agent, tool, ..)| (*agent, *tool));
+        push(&sql::UPSERT_REVIEWED, columns::of_reviewed(&written));
+    }
+    Ok(())
 }
 
 /// What is written once.

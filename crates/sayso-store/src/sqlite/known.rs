@@ -170,6 +170,7 @@ impl Known {
             | Write::Result { .. }
             | Write::Token(_)
             | Write::Grant(_)
+            | Write::Reviewed { .. }
             | Write::Event(_) => {}
         }
     }

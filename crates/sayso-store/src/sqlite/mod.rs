@@ -27,7 +27,8 @@ use sayso_core::execution::Execution;
 use sayso_core::id::{ExecutionId, GrantId, RoundId};
 use sayso_core::json::Json;
 use sayso_core::policy::Grant;
-use sayso_core::round::Round;
+use sayso_core::principal::Principal;
+use sayso_core::round::{Digest, Round};
 use sayso_core::time::UnixMs;
 
 use crate::clock::{Clock, SystemClock};
@@ -141,6 +142,9 @@ impl Store for SqliteStore {
     }
     async fn grants(&self, filter: GrantFilter) -> Result<Vec<Grant>, Error> {
         self.readers.read(move |db| rows::grants(db, &filter)).await
+    }
+    async fn reviewed(&self, by: &Principal, tool: &str) -> Result<Option<Digest>, Error> {
+        self.readers.look_up(|db| rows::reviewed(db, by, tool)).await
     }
     async fn overdue(&self, now: UnixMs, limit: usize) -> Result<Vec<RoundId>, Error> {
         self.readers.read(move |db| rows::overdue(db, now, limit)).await

@@ -10,13 +10,14 @@ use sayso_core::error::Error;
 use super::{durable, unavailable};
 
 /// The schema this process knows; a file of a later one is refused, and so is every write once one appears.
-pub(super) const SCHEMA_VERSION: i64 = 5;
-const MIGRATIONS: [&str; 5] = [
+pub(super) const SCHEMA_VERSION: i64 = 6;
+const MIGRATIONS: [&str; 6] = [
     include_str!("../../migrations/sqlite/0001_rounds.sql"),
     include_str!("../../migrations/sqlite/0002_quiet_hops.sql"),
     include_str!("../../migrations/sqlite/0003_round_details.sql"),
     include_str!("../../migrations/sqlite/0004_grants.sql"),
     include_str!("../../migrations/sqlite/0005_narrow_states.sql"),
+    include_str!("../../migrations/sqlite/0006_reviewed.sql"),
 ];
 
 /// Pages in the log, 4 KiB each, before they are copied into the database. Whoever asks meanwhile waits for some

@@ -7,7 +7,7 @@ use sayso_core::execution::Execution;
 use sayso_core::id::{ExecutionId, GrantId, RoundId, TokenId};
 use sayso_core::policy::Grant;
 use sayso_core::principal::Principal;
-use sayso_core::round::Round;
+use sayso_core::round::{Digest, Round};
 use sayso_core::time::UnixMs;
 
 use super::change::Waiting;
@@ -81,6 +81,12 @@ impl View for SqliteView<'_, '_> {
     }
     fn grant(&self, id: GrantId) -> Result<Option<Grant>, ReadError> {
         rows::grant(self.statements.db, id)
+    }
+    fn reviewed(&self, by: &Principal, tool: &str) -> Result<Option<Digest>, ReadError> {
+        rows::reviewed(self.statements.db, by, tool)
+    }
+    fn tools_reviewed(&self, by: &Principal) -> Result<usize, ReadError> {
+        rows::tools_reviewed(self.statements.db, by)
     }
     fn sessions(&self, principal: &Principal) -> Result<Vec<Token>, ReadError> {
         rows::sessions(self.statements.db, principal)

@@ -76,6 +76,13 @@ impl Writing<'_, '_> {
             }
             Write::Token(token) => put_token(db, token)?,
             Write::Grant(grant) => put_grant(db, grant)?,
+            Write::Reviewed { by, tool, definition, at } => {
+                db.prepare_cached(
+                    "INSERT INTO reviewed (agent, tool, definition, at) VALUES (?1, ?2, ?3, ?4)
+                     ON CONFLICT (agent, tool) DO UPDATE SET definition = excluded.definition, at = excluded.at",
+                )?
+                .execute(params![by.to_string(), tool, definition.to_bytes(), at.0])?;
+            }
             Write::Event(event) => self.chain.append(event.clone()),
         }
         self.known.note(write);

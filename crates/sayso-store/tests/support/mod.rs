@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sayso_core::command::{Command, NewRound, RoundExecution};
+use sayso_core::error::Error;
 use sayso_core::execution::ExecutionKind;
 use sayso_core::id::{ExecutionId, RoundId};
 use sayso_core::json::Json;
@@ -15,7 +16,7 @@ use sayso_core::principal::{Channel, Principal};
 use sayso_core::round::{Delivery, Digest, OperationKind, Submission};
 use sayso_store::clock::ManualClock;
 use sayso_store::conformance::START;
-use sayso_store::{Hints, SqliteOptions, SqliteStore};
+use sayso_store::{Hints, SqliteOptions, SqliteStore, Store};
 
 pub fn file_in(folder: &Path) -> PathBuf {
     folder.join("sayso.sqlite")
@@ -89,4 +90,20 @@ pub fn answering(n: u128) -> Command {
         submitted: json(r#"{"note":{"action":"accept","content":{"answer":["yes"]}}}"#),
         effective: json(r#"{"note":{"action":"accept","content":{"answer":["yes"]}}}"#),
     }
+}
+
+/// Takes this definition of an agent's tool as reviewed.
+pub fn reviewing(agent: &str, tool: &str, definition: &str) -> Command {
+    let by = Principal::parse(agent).expect("a principal");
+    Command::RecordReview { by, tool: tool.to_owned(), definition: Digest::of_text(definition) }
+}
+
+/// Where `agent a` has as many tools as may be: none more, but what is known goes on being reviewed, and so do others' tools.
+pub async fn check_tools_limit(store: &dyn Store) {
+    let record = async |agent, tool| store.commit(vec![reviewing(agent, tool, "new")]).await.map(drop);
+    assert!(matches!(record("agent a", "files:new").await, Err(Error::Limit(_))));
+    assert_eq!(store.reviewed(&Principal::agent("a"), "files:new").await, Ok(None));
+    assert_eq!(record("agent a", "files:1").await, Ok(()));
+    assert_eq!(store.reviewed(&Principal::agent("a"), "files:1").await, Ok(Some(Digest::of_text("new"))));
+    assert_eq!(record("agent b", "files:new").await, Ok(()));
 }

@@ -201,7 +201,7 @@ impl ElicitationEngine {
                 None => {
                     let unavailable = words::approval_unavailable;
                     let prepared = self.gate.gated(ask.clone(), operation.clone()).await.map_err(unavailable)?;
-                    self.gate.store_new(prepared, true).await.map_err(unavailable)?
+                    self.gate.store_new(prepared, None, true).await.map_err(unavailable)?
                 }
             };
             if round.status == Status::Pending {

@@ -5,7 +5,7 @@ use sayso_core::error::Error;
 use sayso_core::execution::ExecutionKind;
 use sayso_core::id::RoundId;
 use sayso_core::json::Json;
-use sayso_core::policy::{DEFINITION, Decision, Policy, Verdict};
+use sayso_core::policy::Decision;
 use sayso_core::round::{Failure, FailureRequest, Round, Status};
 use sayso_core::time::UnixMs;
 use sayso_core::wire;
@@ -13,6 +13,7 @@ use sayso_store::RoundFilter;
 use tokio::time::Instant;
 
 use super::held::Hold;
+use super::reviewed::Judged;
 use super::state::State;
 use super::{Call, Denied, Gate, Ruling, TRIES_MAX};
 use crate::question::Question;
@@ -31,28 +32,22 @@ impl Gate {
         call.check()?;
         let mut passed_over = Vec::new();
         for _ in 0..TRIES_MAX {
-            let (policy, verdict) = self.evaluate(call, &call.arguments);
-            if verdict.decision == Decision::Deny {
+            let judged = self.evaluate(call, &call.arguments).await?;
+            if judged.verdict.decision == Decision::Deny {
                 // The denial stands whether or not its event could be stored.
-                drop(self.record(call, &verdict, false).await);
-                return Ok((Ruling::Deny(Denied::by_policy(verdict)), None));
+                drop(self.commit(vec![self.ruling(call, &judged.verdict, false)]).await);
+                return Ok((Ruling::Deny(Denied::by_policy(judged.verdict)), None));
             }
             let found = self.unfinished(&call.operation(), &passed_over).await?;
             let Some(found) = found else {
-                return match self.permit(call, &policy, &verdict).await? {
+                return match self.permit(call, &judged).await? {
                     Some(allowed) => Ok((Ruling::Allow(allowed), None)),
-                    None => {
-                        // The first definition is taken as it is; every other one is reviewed when its call is approved.
-                        if verdict.rules.iter().all(|rule| rule.id != DEFINITION) {
-                            self.reviewed.review(&self.desk.caller, call);
-                        }
-                        self.open(call, (&policy, &verdict), holds).await
-                    }
+                    None => self.open(call, &judged, holds).await,
                 };
             };
             let id = found.round_id;
             if found.status == Status::Pending {
-                if let Some(allowed) = self.permit(call, &policy, &verdict).await? {
+                if let Some(allowed) = self.permit(call, &judged).await? {
                     self.drop_question(id).await?;
                     return Ok((Ruling::Allow(allowed), None));
                 }
@@ -89,7 +84,7 @@ impl Gate {
         &self,
         call: &Call,
         arguments: &Json,
-        (policy, verdict): (&Policy, &Verdict),
+        Judged { policy, verdict, .. }: &Judged,
     ) -> Result<(NewRound, Question), Error> {
         let deadline = match verdict.deadline_ms {
             Some(ms) => Some(self.desk.sayso.store().now().await?.plus_ms(ms)),
@@ -116,20 +111,23 @@ impl Gate {
         Ok((new, question))
     }
 
-    async fn open(&self, call: &Call, by: (&Policy, &Verdict), holds: bool) -> Result<Ruled, Error> {
-        let prepared = self.prepare(call, &call.arguments, by).await.map_err(words::approval_unavailable)?;
-        let (round, hold) = self.store_new(prepared, holds).await.map_err(words::approval_unavailable)?;
+    async fn open(&self, call: &Call, judged: &Judged, holds: bool) -> Result<Ruled, Error> {
+        let prepared = self.prepare(call, &call.arguments, judged).await.map_err(words::approval_unavailable)?;
+        let also = judged.before_asking(&self.desk.caller, call);
+        let (round, hold) = self.store_new(prepared, also, holds).await.map_err(words::approval_unavailable)?;
         Ok((Ruling::Ask(Box::new(round)), hold))
     }
 
-    /// Stores a new round, which is held before anybody can find it.
+    /// Stores a new round, which is held before anybody can find it, and what belongs to it.
     pub(crate) async fn store_new(
         &self,
         (new, question): (NewRound, Question),
+        also: Option<Command>,
         holds: bool,
     ) -> Result<(wire::Round, Option<Hold>), Error> {
         let hold = if holds { self.held.take(new.id) } else { None };
-        let replies = self.desk.sayso.store().commit(vec![Command::CreateRound(Box::new(new))]).await?;
+        let unit = [Command::CreateRound(Box::new(new))].into_iter().chain(also).collect();
+        let replies = self.desk.sayso.store().commit(unit).await?;
         match replies.into_iter().next() {
             Some(Reply::Created { round: row, .. }) => {
                 Ok((self.desk.sayso.inner.questions.keep(row.id, question).shown(&row), hold))

@@ -3,12 +3,12 @@
 use sayso_core::error::Error;
 use sayso_core::json::Json;
 use sayso_core::limits::NAME_BYTES_MAX;
-use sayso_core::policy::{Annotations, Context, Policy, ToolName, Verdict};
+use sayso_core::policy::{Annotations, Policy, ToolName, Verdict};
 use sayso_core::round::Digest;
 use sayso_core::wire::{Keyed, Request, RequestKind};
 use sayso_store::GATE_PREFIX;
 
-use super::{CALL_KEY, Gate};
+use super::CALL_KEY;
 
 /// A call that wants to run.
 #[derive(Clone)]
@@ -142,16 +142,4 @@ pub(crate) fn session_prefix(session: &str) -> String {
 fn short(text: &str) -> String {
     let digest = Digest::of_text(text).to_bytes();
     digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
-}
-
-impl Gate {
-    /// What the policy says of the call with these arguments, as it is now.
-    pub(super) fn evaluate(&self, call: &Call, arguments: &Json) -> (std::sync::Arc<Policy>, Verdict) {
-        let policy = self.policy.current();
-        let changed_definition = self.reviewed.changed(&self.desk.caller, call);
-        let context =
-            Context { annotations: call.annotations, mode: self.mode, changed_definition, ..Context::default() };
-        let verdict = policy.evaluate(&call.tool, arguments, &context);
-        (policy, verdict)
-    }
 }

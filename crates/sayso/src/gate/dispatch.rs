@@ -6,13 +6,14 @@ use sayso_core::error::Error;
 use sayso_core::execution::Outcome;
 use sayso_core::json::Json;
 use sayso_core::limits::JSON_DEPTH_CEILING;
-use sayso_core::policy::{Policy, Recheck, Verdict};
+use sayso_core::policy::Recheck;
 use sayso_core::response::{Action, Content};
 use sayso_core::round::{Claim, Evidence, Failure, FailureRequest, Fence, Round, Status};
 use sayso_core::schema::InputSchema;
 use sayso_core::wire::Request;
 
 use super::asking::Ruled;
+use super::reviewed::Judged;
 use super::state::State;
 use super::{Allowed, By, CALL_KEY, Call, Denied, Gate, Ruling};
 use crate::local_desk::responses_of;
@@ -48,11 +49,11 @@ impl Gate {
         match response.action {
             Action::Decline => {
                 let reason = response.reason.clone();
-                self.settle(row, &fence, &result_of("deny", None)?).await?;
+                self.commit(settling(row, &fence, result_of("deny", None)?)).await?;
                 Ok(Some((Ruling::Deny(Denied { reason, round: Some(row.id), rules: state.rules }), None)))
             }
             Action::Cancel => {
-                self.settle(row, &fence, &result_of("dismissed", None)?).await?;
+                self.commit(settling(row, &fence, result_of("dismissed", None)?)).await?;
                 Err(words::dismissed())
             }
             Action::Accept => {
@@ -89,24 +90,25 @@ impl Gate {
         state: State,
         holds: bool,
     ) -> Result<Ruled, Error> {
-        let (policy, verdict) = self.evaluate(call, &approved.effective);
+        let judged = self.evaluate(call, &approved.effective).await?;
         let is_same_tool = request.definition == Some(call.definition());
-        match verdict.recheck(&state.rules) {
+        match judged.verdict.recheck(&state.rules) {
             Recheck::Refuse => {
                 let message = "approved, and denied by the policy before it ran";
                 let failure = Failure::new(DENIED_BY_POLICY, message);
                 self.commit(vec![self.failing(row, fence, failure)]).await?;
-                Ok((Ruling::Deny(Denied::by_policy(verdict)), None))
+                Ok((Ruling::Deny(Denied::by_policy(judged.verdict)), None))
             }
             Recheck::Go if is_same_tool => {
-                self.settle(row, fence, &result_of("allow", Some(&approved.effective))?).await?;
-                self.reviewed.review(&self.desk.caller, call);
+                let mut unit = settling(row, fence, result_of("allow", Some(&approved.effective))?);
+                unit.extend(judged.before_running(&self.desk.caller, call));
+                self.commit(unit).await?;
                 let Approved { effective: arguments, is_changed, .. } = approved;
                 let by = By::Person(row.id);
                 Ok((Ruling::Allow(Allowed { arguments, is_changed, by, rules: state.rules }), None))
             }
             Recheck::Go | Recheck::AskAgain => {
-                self.supersede(call, (row, fence), &approved.shown, (&policy, &verdict), holds).await
+                self.supersede(call, (row, fence), &approved.shown, &judged, holds).await
             }
         }
     }
@@ -117,16 +119,17 @@ impl Gate {
         call: &Call,
         (row, fence): (&Round, &Fence),
         arguments: &Json,
-        by: (&Policy, &Verdict),
+        judged: &Judged,
         holds: bool,
     ) -> Result<Ruled, Error> {
         let message = "the rules or the tool changed after it was approved; it is asked again";
         let superseded = || self.failing(row, fence, Failure::new(Failure::SUPERSEDED, message));
         let asked = async {
-            let (mut new, question) = self.prepare(call, arguments, by).await?;
+            let (mut new, question) = self.prepare(call, arguments, judged).await?;
             new.execution = RoundExecution::Existing(row.execution_id);
             let hold = if holds { self.held.take(new.id) } else { None };
-            let unit = vec![Command::CreateRound(Box::new(new)), superseded()];
+            let mut unit = vec![Command::CreateRound(Box::new(new)), superseded()];
+            unit.extend(judged.before_asking(&self.desk.caller, call));
             match self.desk.sayso.store().commit(unit).await?.into_iter().next() {
                 Some(Reply::Created { round: row, .. }) => {
                     Ok((self.desk.sayso.inner.questions.keep(row.id, question).shown(&row), hold))
@@ -146,17 +149,6 @@ impl Gate {
         }
     }
 
-    /// The execution's end, the receipt and the round's end, in one transaction; only after it anything is handed out.
-    async fn settle(&self, row: &Round, fence: &Fence, result: &Json) -> Result<(), Error> {
-        let (round, execution) = (row.id, row.execution_id);
-        self.commit(vec![
-            Command::Finish { execution, outcome: Outcome::Completed, result: Some(result.clone()) },
-            Command::MarkDelivered { round, fence: fence.clone() },
-            Command::Resolve { round, fence: fence.clone() },
-        ])
-        .await
-    }
-
     pub(super) async fn commit(&self, unit: Vec<Command>) -> Result<(), Error> {
         self.desk.sayso.store().commit(unit).await.map(drop)
     }
@@ -165,6 +157,16 @@ impl Gate {
         let principal = self.desk.caller.clone();
         Command::Fail { round: row.id, request: FailureRequest { fence: Some(fence.clone()), principal, failure } }
     }
+}
+
+/// The execution's end, the receipt and the round's end, for one transaction; only after it anything is handed out.
+fn settling(row: &Round, fence: &Fence, result: Json) -> Vec<Command> {
+    let (round, execution) = (row.id, row.execution_id);
+    vec![
+        Command::Finish { execution, outcome: Outcome::Completed, result: Some(result) },
+        Command::MarkDelivered { round, fence: fence.clone() },
+        Command::Resolve { round, fence: fence.clone() },
+    ]
 }
 
 /// What is stored of a gated call's end: what became of it, and what it ran with.

@@ -58,7 +58,6 @@ use crate::words;
 pub use call::{Call, definition_of};
 pub(crate) use call::{operation, session_prefix};
 pub(crate) use held::Held;
-use reviewed::Reviewed;
 pub use turn::{Admitted, Asked, Weighed};
 
 /// The key of the call in its round.
@@ -74,26 +73,19 @@ pub struct Gates {
     policy: Arc<PolicyFiles>,
     owner: Arc<Owner>,
     held: Held,
-    reviewed: Reviewed,
 }
 
 impl Gates {
     /// Gates that judge by these files, as they are at each call.
     pub fn new(sayso: &Sayso, policy: PolicyFiles) -> Self {
         let owner = Arc::new(sayso.inner.owners.another());
-        Self {
-            sayso: sayso.clone(),
-            policy: Arc::new(policy),
-            owner,
-            held: Held::default(),
-            reviewed: Reviewed::default(),
-        }
+        Self { sayso: sayso.clone(), policy: Arc::new(policy), owner, held: Held::default() }
     }
 
     /// The gate for an authenticated agent.
     pub fn of(&self, agent: Principal) -> Gate {
         let desk = LocalDesk { sayso: self.sayso.clone(), caller: agent, owner: self.owner.clone() };
-        Gate { desk, policy: self.policy.clone(), held: self.held.clone(), reviewed: self.reviewed.clone(), mode: None }
+        Gate { desk, policy: self.policy.clone(), held: self.held.clone(), mode: None }
     }
 }
 
@@ -103,7 +95,6 @@ pub struct Gate {
     pub(crate) desk: LocalDesk,
     policy: Arc<PolicyFiles>,
     pub(crate) held: Held,
-    reviewed: Reviewed,
     mode: Option<Mode>,
 }
 

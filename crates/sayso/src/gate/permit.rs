@@ -3,68 +3,58 @@
 use sayso_core::command::{Command, PolicyRuling};
 use sayso_core::error::Error;
 use sayso_core::id::GrantId;
-use sayso_core::policy::{Basis, DEFINITION, Decision, Policy, Verdict};
+use sayso_core::policy::{Basis, DEFINITION, Decision, Verdict};
 use sayso_core::round::Digest;
 use sayso_core::wire::GrantUse;
 
+use super::reviewed::Judged;
 use super::turn::is_waved_through;
 use super::{Allowed, By, Call, Gate};
 use crate::new_round::to_json;
-use crate::words;
 
 impl Gate {
-    /// Whether the call may run without a person. A grant is used up by this, before the call runs.
-    pub(super) async fn permit(
-        &self,
-        call: &Call,
-        policy: &Policy,
-        verdict: &Verdict,
-    ) -> Result<Option<Allowed>, Error> {
-        let allowed = |by| {
-            self.reviewed.review(&self.desk.caller, call);
-            let arguments = call.arguments.clone();
-            Ok(Some(Allowed { arguments, is_changed: false, by, rules: verdict.rules.clone() }))
-        };
+    /// Whether the call may run without a person. A grant is used up by this, and what must be on record is, before the
+    /// call runs.
+    pub(super) async fn permit(&self, call: &Call, judged: &Judged) -> Result<Option<Allowed>, Error> {
+        let verdict = &judged.verdict;
         // What a person must give is given by a person, whatever allows the call.
         if call.input.is_some() {
             return Ok(None);
         }
-        match verdict.decision {
+        let by = match verdict.decision {
             Decision::Deny => return Ok(None),
-            Decision::Allow => {
-                let mode = verdict.basis == Basis::Mode;
-                if mode {
-                    self.record(call, verdict, true).await.map_err(words::approval_unavailable)?;
-                }
-                return allowed(By::Policy { mode });
-            }
-            Decision::Ask => {}
-        }
-        if is_waved_through(call, verdict) {
-            return allowed(By::Program);
-        }
-        match self.use_grant(call, policy, verdict).await? {
-            Some(grant) => allowed(By::Grant(grant)),
-            None => Ok(None),
-        }
+            Decision::Allow => By::Policy { mode: verdict.basis == Basis::Mode },
+            Decision::Ask if is_waved_through(call, verdict) => By::Program,
+            Decision::Ask => match self.use_grant(call, judged).await? {
+                Some(grant) => By::Grant(grant),
+                None => return Ok(None),
+            },
+        };
+        let ruling = (by == By::Policy { mode: true }).then(|| self.ruling(call, verdict, true));
+        // A grant's use has been stored together with it.
+        let reviewed = judged.before_running(&self.desk.caller, call).filter(|_| !matches!(by, By::Grant(_)));
+        self.store_before(ruling.into_iter().chain(reviewed).collect()).await?;
+        let arguments = call.arguments.clone();
+        Ok(Some(Allowed { arguments, is_changed: false, by, rules: verdict.rules.clone() }))
     }
 
-    /// Leaves the event of what the policy decided in a person's place.
-    pub(super) async fn record(&self, call: &Call, verdict: &Verdict, approved: bool) -> Result<(), Error> {
+    /// The event of what the policy decided in a person's place.
+    pub(super) fn ruling(&self, call: &Call, verdict: &Verdict, approved: bool) -> Command {
         let ruling = PolicyRuling { tool: call.tool.to_string(), approved, rule: verdict.decided_by() };
-        self.commit(vec![Command::RecordRuling { by: self.desk.caller.clone(), ruling }]).await
+        Command::RecordRuling { by: self.desk.caller.clone(), ruling }
     }
 
     /// Uses a grant that covers the call, where the verdict leaves it to one.
-    async fn use_grant(&self, call: &Call, policy: &Policy, verdict: &Verdict) -> Result<Option<GrantId>, Error> {
-        if verdict.is_unsure {
+    async fn use_grant(&self, call: &Call, judged: &Judged) -> Result<Option<GrantId>, Error> {
+        if judged.verdict.is_unsure {
             return Ok(None);
         }
-        self.desk.used_grant(&Self::wanted(call, policy, verdict)?).await
+        let reviewed = judged.before_running(&self.desk.caller, call);
+        self.desk.used_grant(&Self::wanted(call, judged)?, reviewed).await
     }
 
     /// What a grant must cover.
-    pub(super) fn wanted(call: &Call, policy: &Policy, verdict: &Verdict) -> Result<GrantUse, Error> {
+    pub(super) fn wanted(call: &Call, Judged { policy, verdict, .. }: &Judged) -> Result<GrantUse, Error> {
         let facts = policy.facts(&call.tool, call.annotations);
         let asked = to_json(&call.requests(&call.arguments, policy, verdict))?;
         Ok(GrantUse {

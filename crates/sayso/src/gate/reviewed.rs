@@ -1,41 +1,86 @@
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+//! Which definition of a tool was last reviewed, for one agent and in whatever process: read for each call that is judged
+//! and kept nowhere else, so that what another process has stored counts at once.
 
-use sayso_core::policy::ToolName;
+use std::sync::Arc;
+
+use sayso_core::command::Command;
+use sayso_core::error::Error;
+use sayso_core::json::Json;
+use sayso_core::policy::{Context, Decision, Policy, Verdict};
 use sayso_core::principal::Principal;
 use sayso_core::round::Digest;
 
-use super::Call;
+use super::{Call, Gate};
+use crate::words;
 
-/// Tools whose definition is remembered. Past this all are forgotten, as a restart forgets them: what is judged next
-/// counts as first seen.
-const TOOLS_MAX: usize = 16_384;
+/// What the policy says of a call, and what is known of its tool's definition.
+pub(super) struct Judged {
+    pub(super) policy: Arc<Policy>,
+    pub(super) verdict: Verdict,
+    definition: Definition,
+}
 
-/// A tool, in one agent's session.
-type Known = (Principal, String, ToolName);
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Definition {
+    /// It is the one that was last reviewed; or the call is denied, whatever it is.
+    Settled,
+    /// The agent has never called the tool: the first is taken as it is.
+    First,
+    /// It is another than was last reviewed.
+    Changed,
+}
 
-/// The definitions under which tools were last judged, or last approved, in this process.
-#[derive(Clone, Default)]
-pub(super) struct Reviewed(Arc<Mutex<HashMap<Known, Digest>>>);
-
-impl Reviewed {
-    /// The call's definition, where it is another than the session knows. The first is taken as it is.
-    pub(super) fn changed(&self, caller: &Principal, call: &Call) -> Option<Digest> {
-        let now = call.definition();
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.get(&key(caller, call)).filter(|reviewed| **reviewed != now).map(|_| now)
+impl Judged {
+    /// What is stored before the call is asked about.
+    pub(super) fn before_asking(&self, by: &Principal, call: &Call) -> Option<Command> {
+        (self.definition == Definition::First).then(|| reviewing(by, call))
     }
 
-    /// The definition under which this call was judged is the one that its session knows from now on.
-    pub(super) fn review(&self, caller: &Principal, call: &Call) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= TOOLS_MAX {
-            known.clear();
-        }
-        known.insert(key(caller, call), call.definition());
+    /// What is stored before the call runs, now that the rules, a grant or a person allow it.
+    pub(super) fn before_running(&self, by: &Principal, call: &Call) -> Option<Command> {
+        (self.definition != Definition::Settled).then(|| reviewing(by, call))
     }
 }
 
-fn key(caller: &Principal, call: &Call) -> Known {
-    (caller.clone(), call.session.clone(), call.tool.clone())
+fn reviewing(by: &Principal, call: &Call) -> Command {
+    Command::RecordReview { by: by.clone(), tool: call.tool.to_string(), definition: call.definition() }
+}
+
+impl Gate {
+    /// What the policy says of the call with these arguments, as it is now. What was reviewed can only add a question: a
+    /// denial stands whether or not that can be read, and nothing else does.
+    pub(super) async fn evaluate(&self, call: &Call, arguments: &Json) -> Result<Judged, Error> {
+        let policy = self.policy.current();
+        let judge = |changed_definition| {
+            let context =
+                Context { annotations: call.annotations, mode: self.mode, changed_definition, ..Context::default() };
+            policy.evaluate(&call.tool, arguments, &context)
+        };
+        let verdict = judge(None);
+        if verdict.decision == Decision::Deny {
+            return Ok(Judged { policy, verdict, definition: Definition::Settled });
+        }
+        let reviewed = self.last_reviewed(call).await.map_err(words::approval_unavailable)?;
+        let now = call.definition();
+        Ok(match reviewed {
+            Some(reviewed) if reviewed == now => Judged { policy, verdict, definition: Definition::Settled },
+            None => Judged { policy, verdict, definition: Definition::First },
+            Some(_) => {
+                let verdict = judge(Some(now));
+                Judged { policy, verdict, definition: Definition::Changed }
+            }
+        })
+    }
+
+    async fn last_reviewed(&self, call: &Call) -> Result<Option<Digest>, Error> {
+        self.desk.sayso.store().reviewed(&self.desk.caller, &call.tool.to_string()).await
+    }
+
+    /// Stores what must be there before a call goes on; nothing is no write.
+    pub(super) async fn store_before(&self, unit: Vec<Command>) -> Result<(), Error> {
+        if unit.is_empty() {
+            return Ok(());
+        }
+        self.commit(unit).await.map_err(words::approval_unavailable)
+    }
 }

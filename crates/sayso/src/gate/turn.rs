@@ -3,9 +3,10 @@
 
 use sayso_core::error::Error;
 use sayso_core::json::Json;
-use sayso_core::policy::{Basis, DEFAULT_RULE, Decision, Policy, Recheck, RuleRef, Verdict};
+use sayso_core::policy::{Basis, DEFAULT_RULE, Decision, Recheck, RuleRef, Verdict};
 use sayso_core::wire::Request;
 
+use super::reviewed::Judged;
 use super::{Allowed, Call, Denied, Gate};
 
 /// What the gate says of one call of a turn.
@@ -42,53 +43,65 @@ pub enum Admitted {
 }
 
 impl Gate {
-    /// Judges a call before any of its turn runs. Nothing is used up: a grant that covers the call is only seen to.
+    /// Judges a call before any of its turn runs. Nothing is used up: a grant that covers the call is only seen to. The first
+    /// definition of a tool is stored by this.
     pub async fn weigh(&self, call: &Call) -> Result<Weighed, Error> {
         call.check()?;
-        let (policy, verdict) = self.evaluate(call, &call.arguments);
-        Ok(match verdict.decision {
-            Decision::Deny => Weighed::Deny(Denied::by_policy(verdict)),
-            Decision::Allow => Weighed::Free,
-            Decision::Ask if is_waved_through(call, &verdict) => Weighed::Free,
-            Decision::Ask if self.is_granted(call, &policy, &verdict).await? => Weighed::Free,
-            Decision::Ask => Weighed::Ask(Box::new(asked(call, &call.arguments, &policy, &verdict))),
-        })
+        let judged = self.evaluate(call, &call.arguments).await?;
+        let verdict = &judged.verdict;
+        if verdict.decision == Decision::Deny {
+            return Ok(Weighed::Deny(Denied::by_policy(judged.verdict)));
+        }
+        let is_free = verdict.decision == Decision::Allow
+            || is_waved_through(call, verdict)
+            || self.is_granted(call, &judged).await?;
+        self.store_before(judged.before_asking(&self.desk.caller, call).into_iter().collect()).await?;
+        Ok(if is_free { Weighed::Free } else { Weighed::Ask(Box::new(asked(call, &call.arguments, &judged))) })
     }
 
     /// Lets a call run that nobody was asked about, right before it does.
     pub async fn admit(&self, call: &Call) -> Result<Admitted, Error> {
-        let (policy, verdict) = self.evaluate(call, &call.arguments);
-        if verdict.decision == Decision::Deny {
-            return Ok(Admitted::Deny(Denied::by_policy(verdict)));
+        let judged = self.evaluate(call, &call.arguments).await?;
+        if judged.verdict.decision == Decision::Deny {
+            return Ok(Admitted::Deny(Denied::by_policy(judged.verdict)));
         }
-        Ok(match self.permit(call, &policy, &verdict).await? {
+        Ok(match self.permit(call, &judged).await? {
             Some(allowed) => Admitted::Allow(allowed),
-            None => Admitted::Ask(Box::new(asked(call, &call.arguments, &policy, &verdict))),
+            None => Admitted::Ask(Box::new(asked(call, &call.arguments, &judged))),
         })
     }
 
     /// Judges again, right before it runs, a call that somebody allowed while `asked_by` asked: with the arguments that
-    /// it runs with. `shown` are those that would be shown, were it asked again.
-    pub fn recheck(&self, call: &Call, runs_with: &Json, shown: &Json, asked_by: &[RuleRef]) -> Weighed {
-        let (policy, verdict) = self.evaluate(call, runs_with);
-        match verdict.recheck(asked_by) {
-            Recheck::Go => Weighed::Free,
-            Recheck::Refuse => Weighed::Deny(Denied::by_policy(verdict)),
-            Recheck::AskAgain => Weighed::Ask(Box::new(asked(call, shown, &policy, &verdict))),
-        }
+    /// it runs with. `shown` are those that would be shown, were it asked again. Where it may run, its tool's definition is
+    /// stored as the reviewed one by this.
+    pub async fn recheck(
+        &self,
+        call: &Call,
+        runs_with: &Json,
+        shown: &Json,
+        asked_by: &[RuleRef],
+    ) -> Result<Weighed, Error> {
+        let judged = self.evaluate(call, runs_with).await?;
+        Ok(match judged.verdict.recheck(asked_by) {
+            Recheck::Go => {
+                self.store_before(judged.before_running(&self.desk.caller, call).into_iter().collect()).await?;
+                Weighed::Free
+            }
+            Recheck::Refuse => Weighed::Deny(Denied::by_policy(judged.verdict)),
+            Recheck::AskAgain => Weighed::Ask(Box::new(asked(call, shown, &judged))),
+        })
     }
 
     /// What a person is asked about a call whose tool wants that, whatever the policy says.
-    pub fn ask_anyway(&self, call: &Call, shown: &Json) -> Asked {
-        let (policy, verdict) = self.evaluate(call, shown);
-        asked(call, shown, &policy, &verdict)
+    pub async fn ask_anyway(&self, call: &Call, shown: &Json) -> Result<Asked, Error> {
+        Ok(asked(call, shown, &self.evaluate(call, shown).await?))
     }
 
-    async fn is_granted(&self, call: &Call, policy: &Policy, verdict: &Verdict) -> Result<bool, Error> {
-        if verdict.is_unsure {
+    async fn is_granted(&self, call: &Call, judged: &Judged) -> Result<bool, Error> {
+        if judged.verdict.is_unsure {
             return Ok(false);
         }
-        Ok(self.desk.covering_grant(&Self::wanted(call, policy, verdict)?).await?.is_some())
+        Ok(self.desk.covering_grant(&Self::wanted(call, judged)?).await?.is_some())
     }
 }
 
@@ -97,7 +110,7 @@ pub(super) fn is_waved_through(call: &Call, verdict: &Verdict) -> bool {
     call.is_harmless && !verdict.is_unsure && verdict.rules.iter().all(|rule| rule.id == DEFAULT_RULE)
 }
 
-fn asked(call: &Call, shown: &Json, policy: &Policy, verdict: &Verdict) -> Asked {
+fn asked(call: &Call, shown: &Json, Judged { policy, verdict, .. }: &Judged) -> Asked {
     let asks = verdict.decision == Decision::Ask && verdict.basis == Basis::Rules;
     let mut request = call.requests(shown, policy, verdict).0.pop().map(|(_, request)| request);
     if let Some(request) = &mut request

@@ -314,20 +314,3 @@ async fn what_cannot_be_stored_is_unavailable_and_never_denied() {
     moody.refuse_writes(false);
     asked(gate.judge(&transfer("1")).await.unwrap());
 }
-
-#[tokio::test]
-async fn a_tool_that_is_another_than_was_reviewed_asks_again_whatever_the_rules_allow() {
-    let scene = Scene::with("[[rule]]\nid = \"all\"\nallow = [\"*:*\"]\n").await;
-    let defined = |text: &str| Call { definition: Some(sayso::Digest::of_text(text)), ..transfer("1") };
-    allowed(scene.judge(&defined("first")).await);
-    allowed(scene.judge(&defined("first")).await);
-    let round = scene.asked(&defined("second")).await;
-    assert_eq!(round.requests.get(CALL_KEY).unwrap().rule.as_deref(), Some("operator definition"));
-    asked(scene.judge(&defined("second")).await);
-    allowed(scene.judge(&Call { session: "t".to_owned(), ..defined("second") }).await);
-    allowed(scene.gates.of(sayso::Principal::agent("other")).judge(&defined("second")).await.unwrap());
-    scene.approve(&round).await;
-    allowed(scene.judge(&defined("second")).await);
-    allowed(scene.judge(&defined("second")).await);
-    asked(scene.judge(&defined("first")).await);
-}

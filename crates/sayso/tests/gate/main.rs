@@ -17,6 +17,7 @@ mod binding;
 mod engine;
 mod granting;
 mod identity;
+mod reviewing;
 mod time;
 
 use std::path::PathBuf;

@@ -11,6 +11,8 @@ use sayso_core::command::{Command, Reply, Token};
 use sayso_core::event::Event;
 use sayso_core::execution::Execution;
 use sayso_core::policy::Grant;
+use sayso_core::principal::Principal;
+use sayso_core::round::Digest;
 use sayso_store::{Abandoned, ChangedRound, Hints, Observing, Store, StoredAnswer, StoredRound};
 use tokio::sync::Notify;
 
@@ -181,6 +183,9 @@ impl Store for Faulty {
     }
     async fn grants(&self, filter: GrantFilter) -> Result<Vec<Grant>, Error> {
         self.call(self.store.grants(filter)).await
+    }
+    async fn reviewed(&self, by: &Principal, tool: &str) -> Result<Option<Digest>, Error> {
+        self.call(self.store.reviewed(by, tool)).await
     }
     async fn overdue(&self, now: UnixMs, limit: usize) -> Result<Vec<RoundId>, Error> {
         self.call(self.store.overdue(now, limit)).await

@@ -9,6 +9,8 @@ use sayso_core::command::{Command, Reply, Token};
 use sayso_core::event::Event;
 use sayso_core::execution::Execution;
 use sayso_core::policy::Grant;
+use sayso_core::principal::Principal;
+use sayso_core::round::Digest;
 use sayso_store::{Abandoned, Observing, Store, StoredAnswer, StoredRound};
 
 pub struct Moody {
@@ -118,6 +120,9 @@ impl Store for Moody {
     }
     async fn grants(&self, filter: GrantFilter) -> Result<Vec<Grant>, Error> {
         self.reads()?.grants(filter).await
+    }
+    async fn reviewed(&self, by: &Principal, tool: &str) -> Result<Option<Digest>, Error> {
+        self.reads()?.reviewed(by, tool).await
     }
     async fn overdue(&self, now: UnixMs, limit: usize) -> Result<Vec<RoundId>, Error> {
         self.reads()?.overdue(now, limit).await

@@ -3,6 +3,7 @@
 mod events;
 mod executions;
 mod grants;
+mod reviewed;
 mod rounds;
 mod sweep;
 mod tokens;
@@ -12,6 +13,7 @@ pub(super) use executions::{
     COLUMNS as EXECUTION_COLUMNS, execution_with_pending, executions, owner, read as read_execution, result,
 };
 pub(super) use grants::{COLUMNS as GRANT_COLUMNS, grant, grants, read as read_grant};
+pub(super) use reviewed::reviewed;
 pub(super) use rounds::{
     COLUMNS as ROUND_COLUMNS, answer, details, read as read_round, request_state, stored_round, stored_rounds,
 };

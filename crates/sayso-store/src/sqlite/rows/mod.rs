@@ -3,6 +3,7 @@
 mod events;
 mod executions;
 mod grants;
+mod reviewed;
 mod rounds;
 mod sweep;
 mod tokens;
@@ -12,6 +13,7 @@ pub(super) use executions::{
     COLUMNS as EXECUTION_COLUMNS, execution, execution_with_pending, executions, owner, result,
 };
 pub(super) use grants::{COLUMNS as GRANT_COLUMNS, grant, grants};
+pub(super) use reviewed::{reviewed, tools_reviewed};
 pub(super) use rounds::{
     FACT_COLUMNS, answer, content, creation, details, numbered_round, operation, request_state, stored_round,
     stored_rounds, unfinished_rounds,
