@@ -91,7 +91,8 @@ async fn a_tool_that_changed_while_the_gateway_was_down_asks_until_a_call_under_
     assert!(request(&round).message.unwrap().contains("secrets"));
     rig.approve(&round, None).await;
     booked(&mut rig, 1).await;
-    runs(&mut rig, 2).await;
+    rig.call_tool(2, "book", json!({"item": "rope"})).await;
+    heard_call(&mut rig, json!({"item": "rope"})).await;
     end(rig).await;
     place.was_used(changed()).await;
     let mut back = place.gateway(setup()).await;
