@@ -91,7 +91,8 @@ async fn a_tool_that_changed_while_the_gateway_was_down_asks_until_a_call_under_
     assert!(request(&round).message.unwrap().contains("secrets"));
     rig.approve(&round, None).await;
     booked(&mut rig, 1).await;
-    runs(&mut rig, 2).await;
+    rig.call_tool(2, "book", json!({"item": "rope"})).await;
+    heard_call(&mut rig, json!({"item": "rope"})).await;
     end(rig).await;
     place.was_used(changed()).await;
     let mut back = place.gateway(setup()).await;
@@ -112,6 +113,24 @@ async fn a_definition_that_nobody_approved_asks_every_process_again() {
         end(rig).await;
     }
     place.was_used(tools()).await;
+}
+
+#[tokio::test]
+async fn a_definition_that_was_reviewed_elsewhere_while_a_person_thought_is_not_the_one_that_was_approved() {
+    let place = Place::new(rig::approving::ASKING);
+    let mut rig = place.gateway(setup()).await;
+    let round = asked(&mut rig, 1, json!({"item": "anvil"})).await;
+    let mut other = place.gateway(Setup { tools: changed(), ..setup() }).await;
+    let elsewhere = asked(&mut other, 1, json!({"item": "anvil"})).await;
+    other.approve(&elsewhere, None).await;
+    booked(&mut other, 1).await;
+    relist(&mut rig, &changed()).await;
+    rig.approve(&round, None).await;
+    let next = rig.new_round(2).await;
+    assert_eq!(request(&next).definition, request(&elsewhere).definition);
+    assert_eq!(next.execution_id, round.execution_id);
+    rig.approve(&next, None).await;
+    booked(&mut rig, 1).await;
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use sayso::gate::definition_of;
-use sayso::policy::{Decision, Recheck, Verdict};
+use sayso::policy::{Basis, Decision, Recheck, Verdict};
 use sayso::wire::{self, RequestKind};
 use sayso::{Ask as NewRound, Digest, Error, Failure, Fence, Json, Outcome, Request, Response, Status, Step, words};
 use sayso_core::limits;
@@ -219,7 +219,7 @@ impl Session {
     async fn approved(&mut self, number: u64, call: u64, content: Option<&sayso::Json>) {
         let Some(ask) = self.asks.get(&number) else { return };
         let Some(asked) = ask.approval() else { return };
-        let rules = asked.rules.clone();
+        let (rules, shown) = (asked.rules.clone(), ask.request.definition);
         let edited = content.and_then(Content::read).and_then(|content| content.arguments);
         let edited = edited.filter(|arguments| arguments.canonical() != asked.arguments.canonical());
         // What was shown may itself be what a person had changed before.
@@ -233,9 +233,15 @@ impl Session {
             Err(error) => return self.not_run_yet(number, call, &error).await,
         };
         let mut recheck = judged.verdict.recheck(&rules);
+        // Another tool than the one that was shown, also where somebody has reviewed it elsewhere meanwhile.
+        if recheck == Recheck::Go && subject.kind == OperationKind::Tool && subject.definition != shown {
+            recheck = Recheck::AskAgain;
+        }
         if recheck == Recheck::AskAgain {
             judged = self.with_grants(&subject, judged).await;
-            recheck = judged.verdict.recheck(&rules);
+            if matches!(judged.verdict.basis, Basis::Grant(_)) {
+                recheck = judged.verdict.recheck(&rules);
+            }
         }
         match recheck {
             Recheck::Go => {
@@ -251,6 +257,9 @@ impl Session {
             }
             Recheck::Refuse => self.refused(number, call, &judged.verdict).await,
             Recheck::AskAgain => {
+                if let Err(error) = self.store_before_asking(&mut subject).await {
+                    return self.not_run_yet(number, call, &error).await;
+                }
                 let earlier = self.asks.remove(&number);
                 self.ask_approval(call, &subject, &judged, earlier).await;
             }

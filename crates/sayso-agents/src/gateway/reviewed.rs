@@ -63,8 +63,8 @@ impl Session {
         self.store_before(subject, None).await
     }
 
-    /// Stores what must be there before a call runs of which nobody was asked: what the mode alone lets run, and the definition under which
-    /// it does. Nothing is written where both are known.
+    /// Stores what must be there before a call runs of which nobody was asked: what the mode alone lets run, and the
+    /// definition under which it does. Nothing is written where both are known.
     pub(super) async fn store_before_running(&mut self, subject: &mut Subject, verdict: &Verdict) -> Result<(), Error> {
         let ruling = (verdict.basis == Basis::Mode).then(|| Self::ruling(subject, verdict));
         self.store_before(subject, ruling).await

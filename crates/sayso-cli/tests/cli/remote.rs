@@ -7,10 +7,13 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use sayso::wire::NewTokenKind;
+use sayso::{Desk as _, Digest, Principal, Step};
 use serde_json::{Value, json};
 
 use crate::folder::Folder;
 use crate::server::{Server, send};
+
+const TOOL: &str = "shipping:book_shipment";
 
 /// A gateway in front of the sample server, with the client that speaks to it.
 struct Gateway {
@@ -21,10 +24,14 @@ struct Gateway {
 
 impl Gateway {
     fn start(folder: &Folder, server: &Server, token: &str) -> Self {
+        Self::start_with(folder, server, token, &[])
+    }
+
+    fn start_with(folder: &Folder, server: &Server, token: &str, more: &[&str]) -> Self {
         let url = format!("http://{}", server.address);
         let sayso = env!("CARGO_BIN_EXE_sayso");
-        let args = ["gateway", "--name", "shipping", "--server", &url, "--token-file", token, "--", sayso, "demo"];
-        let mut command = folder.command(&args);
+        let args = ["gateway", "--name", "shipping", "--server", &url, "--token-file", token];
+        let mut command = folder.command(&[&args, more, &["--", sayso, "demo"]].concat());
         // With no place for data and no home to find one in: it would fail if it looked for either.
         command.arg("--as-server").env_remove("SAYSO_DATA").env_remove("XDG_DATA_HOME").env("HOME", "/nonexistent");
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -107,9 +114,13 @@ impl Person {
     }
 
     fn answer(&self, server: &Server, round: &Value) -> Value {
-        let key = round["requests"].as_object().unwrap().keys().next().unwrap();
         let content = json!({"street": "1 Main Street", "city": "Pune"});
-        let answer = json!({"digest": round["digest"], "responses": {key: {"action": "accept", "content": content}}});
+        self.respond(server, round, &json!({"action": "accept", "content": content}))
+    }
+
+    fn respond(&self, server: &Server, round: &Value, response: &Value) -> Value {
+        let key = round["requests"].as_object().unwrap().keys().next().unwrap();
+        let answer = json!({"digest": round["digest"], "responses": {key: response}});
         let (bearer, id) = (&self.bearer, round["round_id"].as_str().unwrap());
         let head = format!(
             "POST /v1/rounds/{id}/responses HTTP/1.1\r\n{bearer}Idempotency-Key: a\r\nContent-Type: application/json\r\n"
@@ -158,6 +169,42 @@ fn a_call_waits_at_the_server_for_its_answer_and_goes_through() {
     gateway.leave();
     let id = round["round_id"].as_str().unwrap().parse().unwrap();
     assert_eq!(folder.round(id).status, sayso::Status::Resolved);
+}
+
+#[test]
+fn a_tool_that_is_another_than_the_server_knows_asks_until_a_call_of_it_is_approved() {
+    let folder = Folder::new();
+    let server = Server::start(&folder);
+    let agent = folder.token_file(NewTokenKind::Agent, "shipping-agent");
+    let policy = folder.file("policy.toml", "[[rule]]\nid = \"all\"\nallow = [\"*:*\"]\n", 0o600);
+    let person = Person::new(&folder);
+    let mut events = person.listen(&server);
+    let desk = folder.sayso.desk(Principal::agent("shipping-agent"));
+    let reviewed = || folder.runtime.block_on(desk.reviewed(TOOL)).unwrap();
+    // The call, as a person sees it: with an approval before it where that is needed.
+    let mut call = |needs_approval: bool| {
+        let mut gateway = Gateway::start_with(&folder, &server, &agent, &["--policy", policy.to_str().unwrap()]);
+        gateway.hello();
+        gateway.book(2);
+        let mut round = person.asked(&server, &mut events);
+        if needs_approval {
+            assert_eq!(round["requests"]["call"]["rule"], "operator definition", "{round}");
+            person.respond(&server, &round, &json!({"action": "accept"}));
+            round = person.asked(&server, &mut events);
+        }
+        assert_eq!(round["requests"]["call"], Value::Null, "{round}");
+        person.answer(&server, &round);
+        booked(&gateway.answer(2));
+        gateway.leave();
+    };
+    call(false);
+    let first = reviewed().unwrap();
+    // As if the server had been another one until now.
+    let step = Step::Reviewed { tool: TOOL.to_owned(), definition: Digest::of_text("before") };
+    folder.runtime.block_on(desk.settle(vec![step])).unwrap();
+    call(true);
+    assert_eq!(reviewed(), Some(first));
+    call(false);
 }
 
 #[test]
