@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 use asking::{answer_gateways, ask_and_collect, call_gateway};
 use cluster::Cluster;
-use scene::Scene;
+use scene::{Scene, Works};
 
 /// Rounds of a usual run; the whole of it takes about a minute on two cores.
 const ROUNDS: usize = 10_000;
@@ -67,7 +67,7 @@ async fn whoever_is_killed_every_answer_arrives_once_or_the_round_says_why() {
     let cluster = Arc::new(Cluster::private());
     let scene = Scene::open(&cluster.fresh().await, rounds(), GATEWAY_SHARE).await;
     let mut serves = [scene.serve(0).await, scene.serve(1).await];
-    let mut gateways = [scene.gateway(0).await, scene.gateway(1).await];
+    let mut gateways = [scene.gateway(0, Works::OnTheDatabase).await, scene.gateway(1, Works::AtTheServer).await];
 
     let mut clients = tokio::task::JoinSet::new();
     for client in 0..CLIENTS {
@@ -96,7 +96,8 @@ async fn whoever_is_killed_every_answer_arrives_once_or_the_round_says_why() {
             }
             Blow::Gateway(n) => {
                 gateways[n].kill().await;
-                gateways[n] = scene.gateway(n).await;
+                // From then on both are on the database.
+                gateways[n] = scene.gateway(n, Works::OnTheDatabase).await;
             }
             Blow::Database => {
                 let cluster = cluster.clone();

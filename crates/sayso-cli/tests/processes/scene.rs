@@ -16,6 +16,12 @@ use crate::serve::Serve;
 /// How long at most somebody waits for a process to come back before looking again.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
+/// Where a gateway keeps its rounds.
+pub enum Works {
+    OnTheDatabase,
+    AtTheServer,
+}
+
 pub struct Scene {
     pub store: String,
     pub addresses: [String; 2],
@@ -87,9 +93,12 @@ impl Scene {
         Serve::start(&self.store, &self.addresses[number]).await
     }
 
-    /// The first of them works on the database, the second asks the first server.
-    pub async fn gateway(&self, number: usize) -> Gateway {
-        let server = (number == 1).then(|| format!("http://{}", self.addresses[0]));
+    /// A gateway on the database, or one that asks the first server.
+    pub async fn gateway(&self, number: usize, works: Works) -> Gateway {
+        let server = match works {
+            Works::OnTheDatabase => None,
+            Works::AtTheServer => Some(format!("http://{}", self.addresses[0])),
+        };
         Gateway::start(&self.store, server.as_deref(), &self.agent_file, self.calls[number].clone()).await
     }
 
