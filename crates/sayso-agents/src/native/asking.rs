@@ -10,14 +10,14 @@ use super::runtime::OPERATION_PREFIX;
 use super::sealed::seal;
 use super::state::{PendingCall, SuspendedRunState, WaitsFor};
 use super::tool::OWN_SERVER;
-use super::turns::ToolLoop;
+use super::turns::RunAtWork;
 
 /// What a person reads of a tool that asks by itself, in the place of a rule.
 const MARKED: &str = "the tool requires approval";
 /// The name of the operation that a turn's rounds are of.
 const OPERATION_NAME: &str = "turn";
 
-impl ToolLoop<'_> {
+impl RunAtWork<'_> {
     /// Whether somebody has to be asked before the turn can go on: first about every call that wants approval, then for
     /// the values of every call that may run.
     pub(super) fn waits_for(&self) -> Option<WaitsFor> {
