@@ -6,11 +6,11 @@ use sayso::wire::{Call, Keyed, Request};
 use sayso::{Ask, Error, Failure, Json, OperationKind, Status, UnixMs};
 
 use super::outcome::{Halt, RunOutcome, SUSPEND_FAILED};
-use super::runtime::OPERATION_PREFIX;
 use super::sealed::seal;
 use super::state::{PendingCall, SuspendedRunState, WaitsFor};
 use super::tool::OWN_SERVER;
 use super::turns::RunAtWork;
+use crate::tools::TURN_PREFIX;
 
 /// What a person reads of a tool that asks by itself, in the place of a rule.
 const MARKED: &str = "the tool requires approval";
@@ -112,7 +112,7 @@ impl RunAtWork<'_> {
         };
         Ok(Ask {
             execution_id: Some(self.execution),
-            logical_operation_id: Some(format!("{OPERATION_PREFIX}{}", self.iterations)),
+            logical_operation_id: Some(format!("{TURN_PREFIX}{}", self.iterations)),
             server: Some(OWN_SERVER.to_owned()),
             operation_kind: Some(OperationKind::Tool),
             operation_name: Some(OPERATION_NAME.to_owned()),

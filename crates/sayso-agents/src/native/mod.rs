@@ -134,7 +134,6 @@ pub use model::{ANSWER_WITHIN_DEFAULT, ChatEndpoint};
 pub use outcome::{RunOutcome, Said};
 pub use runner::{HARNESS, NativeRunner};
 pub use runtime::AgentRuntime;
-pub(crate) use runtime::OPERATION_PREFIX;
 pub use sayso_core::schema::{InputSchema, SchemaError};
 pub use sealed::{Keyring, KeyringError};
 pub use state::{AllowedBy, PendingCall, SuspendedRunState, WaitsFor};

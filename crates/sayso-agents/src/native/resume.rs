@@ -15,10 +15,11 @@ use super::answers;
 use super::asking::is_about;
 use super::offer::Offer;
 use super::outcome::RunOutcome;
-use super::runtime::{AgentRuntime, OPERATION_PREFIX};
+use super::runtime::AgentRuntime;
 use super::sealed::unseal;
 use super::state::{PendingCall, SuspendedRunState, WaitsFor};
 use super::turns::RunAtWork;
+use crate::tools::TURN_PREFIX;
 
 const WHAT: &str = "state of the suspended run";
 /// The key of this process's claim of a round.
@@ -66,8 +67,7 @@ impl AgentRuntime {
                 let filter =
                     RoundFilter { status: Some(status), before, limit: PAGE_ROWS_MAX, ..RoundFilter::default() };
                 let page = self.sayso.rounds(self.desk.caller(), filter).await?;
-                let own =
-                    page.rounds.into_iter().filter(|round| round.logical_operation_id.starts_with(OPERATION_PREFIX));
+                let own = page.rounds.into_iter().filter(|round| round.logical_operation_id.starts_with(TURN_PREFIX));
                 found.extend(own.map(|round| (round.round_id, round.execution_id)));
                 match page.next_cursor {
                     Some(cursor) => before = Some(cursor),
@@ -85,7 +85,7 @@ impl AgentRuntime {
         loop {
             let filter = RoundFilter { execution: Some(execution), before, ..RoundFilter::default() };
             let page = self.sayso.rounds(self.desk.caller(), filter).await?;
-            let own = |round: &wire::Round| round.logical_operation_id.starts_with(OPERATION_PREFIX);
+            let own = |round: &wire::Round| round.logical_operation_id.starts_with(TURN_PREFIX);
             for round in page.rounds.into_iter().filter(own) {
                 if !round.status.is_finished() {
                     return Ok(Some(round));

@@ -21,9 +21,6 @@ use super::state::WaitsFor;
 use super::tool::{OWN_SERVER, Toolbox};
 use super::turns::RunAtWork;
 
-/// What the operations of a run begin with: each turn's rounds are of one of their own.
-pub(crate) const OPERATION_PREFIX: &str = "native:turn-";
-
 /// Runs a model with tools; where a call needs a person the run suspends, and any process that has the same tools goes
 /// on with it. Cheap to clone.
 #[derive(Clone)]

@@ -4,7 +4,8 @@ use sayso::Json;
 use sayso::wire::{Paused, RequestKind, Round};
 use serde_json::{Value, json};
 
-use crate::native::OPERATION_PREFIX;
+/// What the operations of a native run begin with: each turn's rounds are of one of their own.
+pub(crate) const TURN_PREFIX: &str = "native:turn-";
 
 /// A call that waits, under the key of its request.
 struct Waiting<'a> {
@@ -18,7 +19,7 @@ struct Waiting<'a> {
 /// are about one call, however much they ask.
 fn waiting<'a>(round: &'a Round) -> Vec<Waiting<'a>> {
     let (requests, calls) = (&round.requests.0, round.calls.as_slice());
-    let is_a_turn = round.logical_operation_id.starts_with(OPERATION_PREFIX);
+    let is_a_turn = round.logical_operation_id.starts_with(TURN_PREFIX);
     let has_call_each = is_a_turn && calls.len() == requests.len();
     let about = |(at, (key, request)): (usize, &'a (String, sayso::Request))| {
         let shown = if has_call_each { calls.get(at) } else { calls.first().filter(|_| calls.len() == 1) };
