@@ -2,7 +2,7 @@
 
 use sayso::Json;
 use sayso::wire::{Paused, RequestKind, Round};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// What the operations of a native run begin with: each turn's rounds are of one of their own.
 pub(crate) const TURN_PREFIX: &str = "native:turn-";
@@ -54,23 +54,22 @@ pub(crate) fn paused_calls(round: &Round) -> Vec<Paused> {
 pub(crate) fn paused_of(round: &Round) -> Value {
     let calls = waiting(round);
     let shown = |call: &Waiting<'_>| {
-        json!({
+        let paused = json!({
             "execution_id": round.execution_id.to_string(),
             "tool_path": call.tool_path,
             "message": call.message,
             "args": call.args.map(Json::value),
-        })
+        });
+        if let Value::Object(members) = paused { members } else { Map::new() }
+    };
+    let listed = |call: &Waiting<'_>| {
+        let mut members = shown(call);
+        members.insert("request_key".to_owned(), call.key.into());
+        Value::Object(members)
     };
     let mut paused = calls.first().map(shown).unwrap_or_default();
-    if calls.len() > 1
-        && let Some(members) = paused.as_object_mut()
-    {
-        let listed = calls.iter().map(|call| {
-            let mut listed = shown(call);
-            listed["request_key"] = call.key.into();
-            listed
-        });
-        members.insert("calls".to_owned(), listed.collect());
+    if calls.len() > 1 {
+        paused.insert("calls".to_owned(), calls.iter().map(listed).collect());
     }
-    paused
+    Value::Object(paused)
 }

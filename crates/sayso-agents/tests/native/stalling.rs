@@ -16,25 +16,23 @@ const TOOLS: [(&str, Kind); 2] = [("pay", Kind::Approval), ("look", Kind::Harmle
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stalls {
     /// In the first of two calls.
-    InACall,
+    FirstCall,
     /// While the model is asked, which then wants another call.
-    InTheModel,
+    NextTurn,
     /// While the model is asked, which then says its last word.
-    InTheLastWord,
+    LastWord,
 }
 
 async fn wakes_too_late(stalls: Stalls) {
     let held = Arc::new(Semaphore::new(0));
     let pays = |calls: &[(&'static str, &'static str, &'static str)]| Turn::Calls(calls.to_vec());
     let turns = match stalls {
-        Stalls::InACall => [pays(&[("c1", "pay", "{}"), ("c2", "look", "{}")]), Turn::Says("Paid.")],
-        Stalls::InTheModel => {
+        Stalls::FirstCall => [pays(&[("c1", "pay", "{}"), ("c2", "look", "{}")]), Turn::Says("Paid.")],
+        Stalls::NextTurn => {
             let looks = Turn::Calls(vec![("c2", "look", "{}")]);
             [pays(&[("c1", "pay", "{}")]), Turn::Held(held.clone(), Box::new(looks))]
         }
-        Stalls::InTheLastWord => {
-            [pays(&[("c1", "pay", "{}")]), Turn::Held(held.clone(), Box::new(Turn::Says("Paid.")))]
-        }
+        Stalls::LastWord => [pays(&[("c1", "pay", "{}")]), Turn::Held(held.clone(), Box::new(Turn::Says("Paid.")))],
     };
     let scene = Scene::new(turns).await;
     let runtime = scene.runtime(&TOOLS);
@@ -45,10 +43,10 @@ async fn wakes_too_late(stalls: Stalls) {
 
     let stalling = scene.another().await;
     let mut pay = scene.tool("pay", Kind::Approval);
-    pay.gate = (stalls == Stalls::InACall).then(|| held.clone());
+    pay.gate = (stalls == Stalls::FirstCall).then(|| held.clone());
     let worker = scene.runtime_of(&stalling, [pay, scene.tool("look", Kind::Harmless)]);
     let at_work = tokio::spawn(async move { worker.resume(execution).await });
-    let turns_begun = if stalls == Stalls::InACall { 1 } else { 2 };
+    let turns_begun = if stalls == Stalls::FirstCall { 1 } else { 2 };
     let mut look = tokio::time::interval(std::time::Duration::from_millis(5));
     while scene.ran().is_empty() || scene.model.asked().len() < turns_begun {
         look.tick().await;
@@ -70,15 +68,15 @@ async fn wakes_too_late(stalls: Stalls) {
 
 #[tokio::test]
 async fn a_worker_that_wakes_in_a_call_runs_no_other() {
-    wakes_too_late(Stalls::InACall).await;
+    wakes_too_late(Stalls::FirstCall).await;
 }
 
 #[tokio::test]
 async fn a_worker_that_wakes_with_new_calls_runs_none_of_them() {
-    wakes_too_late(Stalls::InTheModel).await;
+    wakes_too_late(Stalls::NextTurn).await;
 }
 
 #[tokio::test]
 async fn a_worker_that_wakes_with_the_last_word_does_not_overwrite_how_the_run_ended() {
-    wakes_too_late(Stalls::InTheLastWord).await;
+    wakes_too_late(Stalls::LastWord).await;
 }
