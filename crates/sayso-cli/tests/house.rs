@@ -42,8 +42,14 @@ const VAGUE: [&str; 7] = ["util", "utils", "helper", "helpers", "common", "misc"
 const PLAN_CODES: [&str; 2] = [sayso::plan::EXPECTATION_FAILED, sayso_agents::operate::ANSWER_EXPECTATION_FAILED];
 
 /// Rooms of sayso-agents that stand on another one beside `jsonrpc`.
-const STANDS_ON: [(&str, &str); 5] =
-    [("kit", "operate"), ("gateway", "tools"), ("mcp", "tools"), ("native", "operate"), ("native", "kit")];
+const STANDS_ON: [(&str, &str); 6] = [
+    ("kit", "operate"),
+    ("gateway", "tools"),
+    ("mcp", "tools"),
+    ("native", "operate"),
+    ("native", "kit"),
+    ("native", "tools"),
+];
 
 const FILE_LINES_MAX: usize = 800;
 

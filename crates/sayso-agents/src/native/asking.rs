@@ -6,18 +6,18 @@ use sayso::wire::{Call, Keyed, Request};
 use sayso::{Ask, Error, Failure, Json, OperationKind, Status, UnixMs};
 
 use super::outcome::{Halt, RunOutcome, SUSPEND_FAILED};
-use super::runtime::OPERATION_PREFIX;
 use super::sealed::seal;
 use super::state::{PendingCall, SuspendedRunState, WaitsFor};
 use super::tool::OWN_SERVER;
-use super::turns::ToolLoop;
+use super::turns::RunAtWork;
+use crate::tools::TURN_PREFIX;
 
 /// What a person reads of a tool that asks by itself, in the place of a rule.
 const MARKED: &str = "the tool requires approval";
 /// The name of the operation that a turn's rounds are of.
 const OPERATION_NAME: &str = "turn";
 
-impl ToolLoop<'_> {
+impl RunAtWork<'_> {
     /// Whether somebody has to be asked before the turn can go on: first about every call that wants approval, then for
     /// the values of every call that may run.
     pub(super) fn waits_for(&self) -> Option<WaitsFor> {
@@ -112,7 +112,7 @@ impl ToolLoop<'_> {
         };
         Ok(Ask {
             execution_id: Some(self.execution),
-            logical_operation_id: Some(format!("{OPERATION_PREFIX}{}", self.iterations)),
+            logical_operation_id: Some(format!("{TURN_PREFIX}{}", self.iterations)),
             server: Some(OWN_SERVER.to_owned()),
             operation_kind: Some(OperationKind::Tool),
             operation_name: Some(OPERATION_NAME.to_owned()),

@@ -8,7 +8,7 @@ use super::model::ModelCall;
 use super::offer::Offered;
 use super::outcome::Halt;
 use super::state::{AllowedBy, PendingCall};
-use super::turns::ToolLoop;
+use super::turns::RunAtWork;
 
 /// A call of which nothing is judged yet.
 fn unjudged(call: ModelCall, arguments: Json) -> PendingCall {
@@ -38,7 +38,7 @@ pub(super) fn runs_with(call: &PendingCall) -> Option<Json> {
     }
 }
 
-impl ToolLoop<'_> {
+impl RunAtWork<'_> {
     /// Judges a call of a new turn. Only offered tools are asked about.
     pub(super) async fn classify(&self, call: ModelCall) -> Result<PendingCall, Halt> {
         let empty = Json::parse("{}").map_err(|_| Error::Corrupt("call"))?;

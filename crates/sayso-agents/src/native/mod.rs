@@ -127,12 +127,15 @@ mod sealed;
 mod servers;
 mod state;
 mod tool;
+mod tool_loop;
 mod turns;
 
 pub use model::{ANSWER_WITHIN_DEFAULT, ChatEndpoint};
 pub use outcome::{RunOutcome, Said};
 pub use runner::{HARNESS, NativeRunner};
 pub use runtime::AgentRuntime;
+pub use sayso_core::schema::{InputSchema, SchemaError};
 pub use sealed::{Keyring, KeyringError};
 pub use state::{AllowedBy, PendingCall, SuspendedRunState, WaitsFor};
 pub use tool::{OWN_SERVER, RequiresApproval, RequiresApprovedInput, RequiresInput, Tool, Toolbox};
+pub use tool_loop::{ToolInputRequired, ToolLoop};

@@ -2,6 +2,8 @@
 
 use sayso::{Error, Failure, Json, Outcome, wire};
 
+use crate::tools::paused_calls;
+
 /// What a run came to, this time.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RunOutcome {
@@ -69,6 +71,11 @@ impl RunOutcome {
             Self::AwaitingApproval(round) | Self::AwaitingInput(round) => Some(round),
             _ => None,
         }
+    }
+
+    /// The calls that it waits for, in the form in which every surface says so; none where it does not wait.
+    pub fn paused(&self) -> Vec<wire::Paused> {
+        self.round().map(paused_calls).unwrap_or_default()
     }
 
     /// How an execution that has finished ended, with its stored result.

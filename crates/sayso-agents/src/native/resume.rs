@@ -5,19 +5,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use sayso::kit::Stop;
 use sayso::{
-    ClaimOf, Desk, Digest, Error, ExecutionId, Failure, Fence, Handed, Held, Json, PrincipalKind, RoundFilter, RoundId,
+    Channel, ClaimOf, Desk, Digest, Error, ExecutionId, Failure, Fence, Handed, Held, Json, RoundFilter, RoundId,
     Status, wire,
 };
 use sayso_core::limits::{JSON_DEPTH_CEILING, PAGE_ROWS_MAX};
+use sayso_core::round::SECOND_PERSON;
 
 use super::answers;
 use super::asking::is_about;
 use super::offer::Offer;
 use super::outcome::RunOutcome;
-use super::runtime::{AgentRuntime, OPERATION_PREFIX};
+use super::runtime::AgentRuntime;
 use super::sealed::unseal;
 use super::state::{PendingCall, SuspendedRunState, WaitsFor};
-use super::turns::ToolLoop;
+use super::turns::RunAtWork;
+use crate::tools::TURN_PREFIX;
 
 const WHAT: &str = "state of the suspended run";
 /// The key of this process's claim of a round.
@@ -32,6 +34,8 @@ impl AgentRuntime {
     }
 
     pub(super) async fn resume_until(&self, execution: ExecutionId, stop: Option<Stop>) -> Result<RunOutcome, Error> {
+        // What cannot be judged here waits for whoever can.
+        self.gate.check()?;
         let state = self.desk.execution(execution).await?;
         let round = match self.round_of(execution).await? {
             _ if state.outcome.is_some() => return self.ended(execution).await,
@@ -63,8 +67,7 @@ impl AgentRuntime {
                 let filter =
                     RoundFilter { status: Some(status), before, limit: PAGE_ROWS_MAX, ..RoundFilter::default() };
                 let page = self.sayso.rounds(self.desk.caller(), filter).await?;
-                let own =
-                    page.rounds.into_iter().filter(|round| round.logical_operation_id.starts_with(OPERATION_PREFIX));
+                let own = page.rounds.into_iter().filter(|round| round.logical_operation_id.starts_with(TURN_PREFIX));
                 found.extend(own.map(|round| (round.round_id, round.execution_id)));
                 match page.next_cursor {
                     Some(cursor) => before = Some(cursor),
@@ -82,7 +85,7 @@ impl AgentRuntime {
         loop {
             let filter = RoundFilter { execution: Some(execution), before, ..RoundFilter::default() };
             let page = self.sayso.rounds(self.desk.caller(), filter).await?;
-            let own = |round: &wire::Round| round.logical_operation_id.starts_with(OPERATION_PREFIX);
+            let own = |round: &wire::Round| round.logical_operation_id.starts_with(TURN_PREFIX);
             for round in page.rounds.into_iter().filter(own) {
                 if !round.status.is_finished() {
                     return Ok(Some(round));
@@ -170,7 +173,7 @@ impl AgentRuntime {
         }
         // What came to be offered meanwhile is for the next turn.
         let all = offer.names();
-        let mut run = ToolLoop::rehydrate(self, round.execution_id, offer, state, held);
+        let mut run = RunAtWork::rehydrate(self, round.execution_id, offer, state, held);
         let known = run.offered_tools.clone();
         for call in &mut run.calls {
             let is_known = call.tool.as_ref().is_none_or(|tool| known.contains(tool) && all.contains(tool));
@@ -201,10 +204,7 @@ impl AgentRuntime {
         if digest_of(&round)? != round.digest {
             return Err(Error::Corrupt("request"));
         }
-        let by = round.answered.as_ref().map(|answered| answered.principal.kind);
-        if !matches!(by, Some(PrincipalKind::Person | PrincipalKind::Policy)) {
-            return Err(Error::Forbidden("an agent's credential cannot answer; a person does"));
-        }
+        check_answerer(&round)?;
         Ok((state, self.desk.start(id, fence).await?))
     }
 }
@@ -234,6 +234,21 @@ impl Drop for Busy {
     fn drop(&mut self) {
         self.at_work.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.round);
     }
+}
+
+/// Whether whoever answered may. A relayed word was taken by a store that was opened to trust it, which is the one door
+/// that records it as relayed; it is nobody's second person.
+fn check_answerer(round: &wire::Round) -> Result<(), Error> {
+    let Some(answered) = &round.answered else { return Err(Error::Corrupt("answer")) };
+    let is_relayed = answered.channel == Channel::Relay;
+    if is_relayed && round.requests.0.iter().any(|(_, request)| request.require_second_person == Some(true)) {
+        return Err(Error::Forbidden(SECOND_PERSON));
+    }
+    // What an agent passes on is about its own round: no agent answers for another.
+    if answered.principal.may_answer() || (is_relayed && answered.principal == round.asked_by) {
+        return Ok(());
+    }
+    Err(Error::Forbidden("an agent's credential cannot answer; a person does"))
 }
 
 fn digest_of(round: &wire::Round) -> Result<Digest, Error> {

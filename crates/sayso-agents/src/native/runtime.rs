@@ -19,10 +19,7 @@ use super::sealed::Keyring;
 use super::servers;
 use super::state::WaitsFor;
 use super::tool::{OWN_SERVER, Toolbox};
-use super::turns::ToolLoop;
-
-/// What the operations of a run begin with: each turn's rounds are of one of their own.
-pub(super) const OPERATION_PREFIX: &str = "native:turn-";
+use super::turns::RunAtWork;
 
 /// Runs a model with tools; where a call needs a person the run suspends, and any process that has the same tools goes
 /// on with it. Cheap to clone.
@@ -137,8 +134,10 @@ impl AgentRuntime {
         Self { asks_people: false, ..self }
     }
 
-    /// Whether its servers can be reached from here at all; an [`Error::Model`] if not. Nothing is started.
+    /// Whether its servers can be reached from here at all, and its calls judged (the mode `guarded` needs a policy); an
+    /// [`Error::Model`] if not. Nothing is started.
     pub fn check(&self) -> Result<(), Error> {
+        self.gate.check()?;
         if self.servers.iter().any(|server| server.name() == OWN_SERVER) {
             return Err(Error::Model(format!("no server can be named {OWN_SERVER}: that is the program's own tools")));
         }
@@ -156,6 +155,7 @@ impl AgentRuntime {
 
     /// Begins the record of a run.
     pub async fn begin(&self) -> Result<ExecutionId, Error> {
+        self.gate.check()?;
         self.desk.begin_as(ExecutionKind::Agent).await
     }
 
@@ -170,6 +170,7 @@ impl AgentRuntime {
         prompt: &str,
         stop: Option<Stop>,
     ) -> Result<RunOutcome, Error> {
+        self.gate.check()?;
         let offer = match Offer::gather(&self.toolbox, &self.servers, &self.allowed, self.time_limit).await {
             Ok(offer) => offer,
             Err(error) => {
@@ -179,7 +180,7 @@ impl AgentRuntime {
                 return Ok(RunOutcome::Failed(failure));
             }
         };
-        let mut run = ToolLoop::begin(self, execution, offer, prompt);
+        let mut run = RunAtWork::begin(self, execution, offer, prompt);
         run.stop = stop;
         run.go_on(false).await
     }

@@ -20,7 +20,7 @@ use super::state::{PendingCall, SuspendedRunState};
 const TRY_AGAIN: Duration = Duration::from_secs(1);
 
 /// A run at work in this process.
-pub(super) struct ToolLoop<'a> {
+pub(super) struct RunAtWork<'a> {
     pub runtime: &'a AgentRuntime,
     pub execution: ExecutionId,
     pub offer: Offer,
@@ -39,7 +39,7 @@ pub(super) struct ToolLoop<'a> {
     pub stop: Option<Stop>,
 }
 
-impl<'a> ToolLoop<'a> {
+impl<'a> RunAtWork<'a> {
     /// A run from its beginning.
     pub fn begin(runtime: &'a AgentRuntime, execution: ExecutionId, offer: Offer, prompt: &str) -> Self {
         let system = runtime.system.as_deref().map(|text| message("system", text));

@@ -3,6 +3,7 @@
 
 mod hold;
 mod listed;
+mod paused;
 mod questions;
 mod resume;
 
@@ -11,6 +12,7 @@ use serde_json::json;
 
 pub use hold::Hold;
 pub(crate) use listed::{ASK_TOOL, RESUME_TOOL, WAIT_TOOL, ask_definition, resume_definition, wait_definition};
+pub(crate) use paused::{TURN_PREFIX, paused_calls};
 pub(crate) use questions::{answers, read_questions, under_keys};
 pub(crate) use resume::{ASKED, Report, Resume, is_gates};
 

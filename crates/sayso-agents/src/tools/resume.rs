@@ -11,6 +11,7 @@ use sayso_core::round::Delivery;
 use serde_json::{Map, Value, json};
 
 use super::answers;
+use super::paused::paused_of;
 
 /// The operation of questions that agents put by `ask_user` outside a gateway: whoever asks for the answer takes it.
 pub(crate) const ASKED: &str = "mcp:ask_user";
@@ -70,24 +71,6 @@ impl Resume {
 
 fn reason_in(data: &Json) -> Option<String> {
     data.value().get("reason")?.as_str().map(str::to_owned)
-}
-
-/// What a round waits for, as every surface says it: `{execution_id, tool_path, message, args}`.
-fn paused_of(round: &Round) -> Value {
-    let request = round.requests.0.first().map(|(_, request)| request);
-    let path = request.and_then(|request| request.tool.clone());
-    let message = request.and_then(|request| request.message.clone().or_else(|| request.question.clone()));
-    let shown = match round.calls.as_slice() {
-        [only] => only.arguments.as_ref(),
-        _ => None,
-    };
-    let args = request.and_then(|request| request.arguments.as_ref()).or(shown);
-    json!({
-        "execution_id": round.execution_id.to_string(),
-        "tool_path": path.unwrap_or_else(|| format!("{}:{}", round.server, round.operation_name)),
-        "message": message.unwrap_or_default(),
-        "args": args.map(Json::value),
-    })
 }
 
 /// How a verdict is reported.

@@ -1,7 +1,7 @@
 //! Typed input: validated before anything is claimed, laid over the call it was given for, and nothing else.
 
 use sayso::{ErrorCode, Response};
-use sayso_agents::native::{RunOutcome, Toolbox};
+use sayso_agents::native::{InputSchema, RunOutcome, ToolInputRequired, Toolbox};
 
 use crate::model::Turn;
 use crate::scene::{Scene, accept, answers, approval, completed, input, json, keys, no, run, yes};
@@ -52,6 +52,39 @@ async fn several_inputs_of_a_turn_are_collected_together_by_call_id() {
     let ran = [r#"ship {"n":1,"city":"Oslo"}"#, r#"ship {"n":2,"city":"Pune"}"#, "look {}"];
     assert_eq!(scene.ran(), ran);
     assert!(scene.model.told("c4").contains("I do not know."));
+}
+
+#[tokio::test]
+async fn a_runs_tool_loop_says_what_it_waits_for_and_goes_on_with_it() {
+    let turn = Turn::Calls(vec![("c1", "pay", "{}"), ("c2", "ship", r#"{"city":"Rome","n":2}"#), ("c3", "ship", "{}")]);
+    let scene = Scene::new([turn, Turn::Says("Shipped.")]).await;
+    let runtime = scene.runtime(&[("pay", Kind::Approval), ("ship", Kind::Input)]);
+    let (execution, _) = run(&runtime).await;
+    let elsewhere = scene.another().await;
+    let tool_loop =
+        scene.runtime_in(&elsewhere, &[("pay", Kind::Approval), ("ship", Kind::Input)]).tool_loop(execution);
+    assert!(tool_loop.input_required().await.unwrap().is_none(), "it waits for approval");
+    let people = scene.people();
+    let values = |values: &[(&str, &str)]| -> Vec<_> {
+        values.iter().map(|(id, text)| ((*id).to_owned(), json(text))).collect()
+    };
+    let oslo = [("c2", r#"{"city":"Oslo"}"#), ("c3", r#"{"city":"Pune"}"#)];
+    let early = tool_loop.resume_with_input(&people, values(&oslo), "k").await.unwrap_err();
+    assert_eq!(early.code(), ErrorCode::ManagedInputState);
+    input(&runtime.approve(&people, execution, answers([("c1", yes())]), "k").await.unwrap());
+
+    let Some(ToolInputRequired(state)) = tool_loop.input_required().await.unwrap() else { panic!("it waits") };
+    assert_eq!((state.input_tool_name().as_deref(), state.iterations), (Some("native:ship"), 1));
+    assert!(InputSchema::is_usable(state.input_schema().unwrap()));
+    let waiting: Vec<_> = state.pending_calls.iter().filter(|call| call.needs_input()).map(|call| &call.id).collect();
+    assert_eq!(waiting, ["c2", "c3"]);
+    for bad in [&oslo[..1], &[oslo[0], ("c3", r#"{"city":7}"#)]] {
+        let refused = tool_loop.resume_with_input(&people, values(bad), "bad").await.unwrap_err();
+        assert_eq!(refused.code(), ErrorCode::ManagedInputInvalid);
+    }
+    completed(&tool_loop.resume_with_input(&people, values(&oslo), "good").await.unwrap());
+    assert_eq!(scene.ran(), ["pay {}", r#"ship {"n":2,"city":"Oslo"}"#, r#"ship {"city":"Pune"}"#]);
+    assert!(tool_loop.input_required().await.unwrap().is_none(), "it has ended");
 }
 
 #[tokio::test]

@@ -39,6 +39,16 @@ impl Scene {
         open(&self.folder, &self.clock).await
     }
 
+    /// The store as a process opens it that takes an agent's word for a person's.
+    pub async fn trusting(&self) -> Sayso {
+        Sayso::open(options(&self.folder, &self.clock).trusting_agent_relay()).await.unwrap()
+    }
+
+    /// Changes what is stored behind the store's back; how many rows.
+    pub fn tamper(&self, sql: &str) -> usize {
+        rusqlite::Connection::open(self.file()).unwrap().execute(sql, ()).unwrap()
+    }
+
     pub fn file(&self) -> std::path::PathBuf {
         self.folder.path().join("sayso.sqlite")
     }
@@ -91,9 +101,12 @@ impl Scene {
     }
 }
 
+fn options(folder: &tempfile::TempDir, clock: &Arc<ManualClock>) -> Options {
+    Options::at(folder.path()).clock(clock.clone()).person(Principal::person("local:ada"))
+}
+
 async fn open(folder: &tempfile::TempDir, clock: &Arc<ManualClock>) -> Sayso {
-    let options = Options::at(folder.path()).clock(clock.clone()).person(Principal::person("local:ada"));
-    Sayso::open(options).await.unwrap()
+    Sayso::open(options(folder, clock)).await.unwrap()
 }
 
 pub async fn run(runtime: &AgentRuntime) -> (ExecutionId, RunOutcome) {

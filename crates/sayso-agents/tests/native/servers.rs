@@ -109,6 +109,37 @@ async fn what_a_server_asks_during_a_call_is_a_live_round_of_the_run() {
 }
 
 #[tokio::test]
+async fn the_time_in_which_a_person_thinks_is_not_the_servers() {
+    const LIMIT: std::time::Duration = std::time::Duration::from_secs(20);
+    let scene = Scene::new([Turn::Calls(vec![("c1", "files__book", "{}")]), Turn::Says("Booked.")]).await;
+    let file = scene.folder.path().join("written");
+    let runtime = scene.runtime(&[]).servers(vec![files(&file)], Vec::new()).policy(scene.policy(TRUSTS), None);
+    let runtime = runtime.time_limit(LIMIT);
+    let execution = runtime.begin().await.unwrap();
+    let at_work = tokio::spawn(async move { runtime.run(execution, "Book it.").await });
+    let mut look = tokio::time::interval(std::time::Duration::from_millis(5));
+    let pending = || RoundFilter { status: Some(Status::Pending), ..RoundFilter::default() };
+    let round = loop {
+        if let Some(round) = scene.people().list(pending()).await.unwrap().rounds.pop() {
+            break round;
+        }
+        look.tick().await;
+    };
+    // An hour passes. Looking between lets the run go as far as it can.
+    tokio::time::pause();
+    for _ in 0..360 {
+        tokio::time::advance(std::time::Duration::from_secs(10)).await;
+        assert_eq!(scene.people().list(pending()).await.unwrap().rounds.len(), 1, "the question waits");
+    }
+    tokio::time::resume();
+    assert!(!at_work.is_finished());
+    let answer = Answer::one("elicitation", wire::Response::accept(Json::parse(r#"{"city":"Pune"}"#).unwrap()));
+    scene.people().answer(round.round_id, answer, "k").await.unwrap();
+    assert_eq!(completed(&at_work.await.unwrap().unwrap()), "Booked.");
+    assert_eq!(scene.model.told("c1"), "Booked to Pune.");
+}
+
+#[tokio::test]
 async fn a_server_that_dies_is_a_result_that_leaves_open_whether_it_ran() {
     let turn = Turn::Calls(vec![("c1", "files__die", "{}"), ("c2", "files__read", "{}")]);
     let scene = Scene::new([turn, Turn::Says("Well.")]).await;

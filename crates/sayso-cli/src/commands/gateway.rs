@@ -12,6 +12,7 @@ use sayso_agents::gateway::{self, Gate, GatewayExit, GatewayOptions, Hold, Progr
 use sayso_http::client::Client;
 
 use crate::args::Place;
+use crate::commands::policy::check_mode;
 use crate::error::CommandError;
 use crate::remote::Remote;
 use crate::{account, exit, output, stop, store};
@@ -103,12 +104,7 @@ pub fn hold(text: &str) -> Result<Hold, String> {
 
 /// The policy that judges the calls, if any does.
 fn policy(args: &GatewayArgs) -> Result<Option<PolicyFiles>, CommandError> {
-    if args.policy.is_empty() && args.mode == Some(Mode::Guarded) {
-        return Err(CommandError::Usage {
-            message: "--mode guarded needs a policy, since it denies what no rule allows".to_owned(),
-            help: "pass --policy FILE".to_owned(),
-        });
-    }
+    check_mode(&args.policy, args.mode)?;
     if args.policy.is_empty() && args.mode.is_none() {
         return Ok(None);
     }

@@ -82,6 +82,17 @@ pub(super) fn mode(word: &str) -> Result<Mode, String> {
     found.ok_or_else(|| "must be one of approval, autonomous, guarded".to_owned())
 }
 
+/// Whether what decides without a rule can: `guarded` denies what no rule allows, so without a policy it is a mistake.
+pub(super) fn check_mode(policy: &[PathBuf], mode: Option<Mode>) -> Result<(), CommandError> {
+    if policy.is_empty() && mode == Some(Mode::Guarded) {
+        return Err(CommandError::Usage {
+            message: "--mode guarded needs a policy, since it denies what no rule allows".to_owned(),
+            help: "pass --policy FILE".to_owned(),
+        });
+    }
+    Ok(())
+}
+
 impl PolicyArgs {
     /// Whether results and errors are to be JSON.
     pub fn is_json(&self) -> bool {

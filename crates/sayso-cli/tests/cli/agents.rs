@@ -174,12 +174,25 @@ fn kill(mut child: Child) {
 }
 
 #[test]
+fn the_mode_guarded_without_a_policy_is_refused_before_anything_starts() {
+    let place = Place::new([]);
+    for args in [&["run", "--prompt", "Tidy.", "--mode", "guarded"][..], &["resume", "--mode", "guarded"]] {
+        let refused = place.run(args).expect_code(2);
+        assert!(refused.stderr.contains("--mode guarded needs a policy"), "{}", refused.stderr);
+    }
+    assert!(place.model.told().is_empty() && !place.data().exists());
+}
+
+#[test]
 fn a_run_waits_without_a_process_and_another_goes_on_with_it() {
     let place = Place::new([calls("c1", "a"), calls("c1", "b"), says("Tidy.")]);
     let first = place.run(&["run", "--prompt", "Tidy the notes."]).expect_code(12);
     assert!(first.stderr.contains("sayso agent resume exe_") && !first.stderr.contains("s3cret"), "{}", first.stderr);
     let first = first.json();
     assert_eq!(first["outcome"], "awaiting_approval");
+    let (paused, args) = (&first["paused"][0], json!({"path": "a"}));
+    assert_eq!((&paused["tool_path"], &paused["args"]), (&json!("files:write"), &args));
+    assert_eq!(paused["execution_id"], first["execution_id"]);
     assert_eq!(place.run(&["resume"]).expect_code(0).json(), json!({"runs": []}));
     let execution = first["execution_id"].as_str().unwrap();
     assert_eq!(place.run(&["resume", execution]).expect_code(12).json()["round_id"], first["round_id"]);

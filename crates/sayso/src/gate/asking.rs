@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use super::held::Hold;
 use super::reviewed::Judged;
 use super::state::State;
-use super::{Call, Denied, Gate, Ruling, TRIES_MAX};
+use super::{Call, Gate, Ruling, TRIES_MAX};
 use crate::question::Question;
 use crate::{Ask, words};
 
@@ -34,9 +34,7 @@ impl Gate {
         for _ in 0..TRIES_MAX {
             let judged = self.evaluate(call, &call.arguments).await?;
             if judged.verdict.decision == Decision::Deny {
-                // The denial stands whether or not its event could be stored.
-                drop(self.commit(vec![self.ruling(call, &judged.verdict, false)]).await);
-                return Ok((Ruling::Deny(Denied::by_policy(judged.verdict)), None));
+                return Ok((Ruling::Deny(self.denied(call, judged.verdict).await), None));
             }
             let found = self.unfinished(&call.operation(), &passed_over).await?;
             let Some(found) = found else {

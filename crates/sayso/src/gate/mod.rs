@@ -44,7 +44,7 @@ use std::time::Duration;
 use sayso_core::error::Error;
 use sayso_core::id::{GrantId, RoundId};
 use sayso_core::json::Json;
-use sayso_core::policy::{Basis, Decision, Mode, RuleRef, Verdict};
+use sayso_core::policy::{Basis, Decision, Mode, Policy, RuleRef, Verdict};
 use sayso_core::principal::Principal;
 use sayso_core::wire;
 use tokio::time::Instant;
@@ -185,10 +185,24 @@ impl Ruling {
 }
 
 impl Gate {
-    /// The gate in a session of this mode, instead of the policy's.
+    /// The gate in a session of this mode, instead of the policy's. `guarded` is refused where there is no policy: nothing
+    /// is judged then ([`Gate::check`]).
     #[must_use]
     pub fn in_mode(self, mode: Mode) -> Self {
         Self { mode: Some(mode), ..self }
+    }
+
+    /// Whether it can judge at all: an [`Error::Model`] in the mode `guarded` without a policy.
+    pub fn check(&self) -> Result<(), Error> {
+        self.check_mode(&self.policy.current())
+    }
+
+    fn check_mode(&self, policy: &Policy) -> Result<(), Error> {
+        if self.mode == Some(Mode::Guarded) && policy.is_empty() {
+            let words = "the mode `guarded` needs a policy, since it denies what no rule allows";
+            return Err(Error::Model(words.to_owned()));
+        }
+        Ok(())
     }
 
     /// Judges a call and waits for nobody. A round that is asked goes on, and so does one that was asked for the same

@@ -51,6 +51,7 @@ impl Gate {
     /// denial stands whether or not that can be read, and nothing else does.
     pub(super) async fn evaluate(&self, call: &Call, arguments: &Json) -> Result<Judged, Error> {
         let policy = self.policy.current();
+        self.check_mode(&policy)?;
         let judge = |changed_definition| {
             let context =
                 Context { annotations: call.annotations, mode: self.mode, changed_definition, ..Context::default() };

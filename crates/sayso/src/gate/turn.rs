@@ -44,13 +44,13 @@ pub enum Admitted {
 
 impl Gate {
     /// Judges a call before any of its turn runs. Nothing is used up: a grant that covers the call is only seen to. The first
-    /// definition of a tool is stored by this.
+    /// definition of a tool is stored by this, and so is the event of a denial.
     pub async fn weigh(&self, call: &Call) -> Result<Weighed, Error> {
         call.check()?;
         let judged = self.evaluate(call, &call.arguments).await?;
         let verdict = &judged.verdict;
         if verdict.decision == Decision::Deny {
-            return Ok(Weighed::Deny(Denied::by_policy(judged.verdict)));
+            return Ok(Weighed::Deny(self.denied(call, judged.verdict).await));
         }
         let is_free = verdict.decision == Decision::Allow
             || is_waved_through(call, verdict)
@@ -63,7 +63,7 @@ impl Gate {
     pub async fn admit(&self, call: &Call) -> Result<Admitted, Error> {
         let judged = self.evaluate(call, &call.arguments).await?;
         if judged.verdict.decision == Decision::Deny {
-            return Ok(Admitted::Deny(Denied::by_policy(judged.verdict)));
+            return Ok(Admitted::Deny(self.denied(call, judged.verdict).await));
         }
         Ok(match self.permit(call, &judged).await? {
             Some(allowed) => Admitted::Allow(allowed),
@@ -87,7 +87,7 @@ impl Gate {
                 self.store_before(judged.before_running(&self.desk.caller, call).into_iter().collect()).await?;
                 Weighed::Free
             }
-            Recheck::Refuse => Weighed::Deny(Denied::by_policy(judged.verdict)),
+            Recheck::Refuse => Weighed::Deny(self.denied(call, judged.verdict).await),
             Recheck::AskAgain => Weighed::Ask(Box::new(asked(call, shown, &judged))),
         })
     }
@@ -95,6 +95,12 @@ impl Gate {
     /// What a person is asked about a call whose tool wants that, whatever the policy says.
     pub async fn ask_anyway(&self, call: &Call, shown: &Json) -> Result<Asked, Error> {
         Ok(asked(call, shown, &self.evaluate(call, shown).await?))
+    }
+
+    /// What the policy denies, on record. The denial stands whether or not its event could be stored.
+    pub(super) async fn denied(&self, call: &Call, verdict: Verdict) -> Denied {
+        drop(self.commit(vec![self.ruling(call, &verdict, false)]).await);
+        Denied::by_policy(verdict)
     }
 
     async fn is_granted(&self, call: &Call, judged: &Judged) -> Result<bool, Error> {

@@ -19,6 +19,7 @@ mod granting;
 mod identity;
 mod reviewing;
 mod time;
+mod turns;
 
 use std::path::PathBuf;
 

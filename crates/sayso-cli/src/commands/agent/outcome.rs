@@ -1,5 +1,6 @@
 //! What became of a run, as it is printed.
 
+use sayso::wire::Paused;
 use sayso::{Error, ExecutionId, Failure, RoundId};
 use sayso_agents::native::RunOutcome;
 use sayso_core::json::{visible, visible_multiline};
@@ -28,6 +29,9 @@ pub struct Line {
     iterations: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     round_id: Option<RoundId>,
+    /// The calls that wait there.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    paused: Vec<Paused>,
     #[serde(skip_serializing_if = "Option::is_none")]
     code: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -39,6 +43,7 @@ impl Line {
     pub fn of(execution_id: ExecutionId, outcome: &RunOutcome) -> Self {
         let mut line = Self {
             round_id: outcome.round().map(|round| round.round_id),
+            paused: outcome.paused(),
             ..Self::bare(execution_id, outcome.as_str())
         };
         match outcome {
@@ -70,6 +75,7 @@ impl Line {
             truncated: None,
             iterations: None,
             round_id: None,
+            paused: Vec::new(),
             code: None,
             message: None,
         }

@@ -11,6 +11,7 @@ use sayso_agents::native::{AgentRuntime, ChatEndpoint, Keyring};
 use sayso_core::limits::{MODEL_TURNS_DEFAULT, MODEL_TURNS_MAX};
 
 use crate::args::Place;
+use crate::commands::policy::check_mode;
 use crate::error::CommandError;
 use crate::{account, credential, output, store};
 
@@ -114,6 +115,7 @@ pub struct Opened {
 impl RuntimeArgs {
     /// Opens the store and puts the runtime together; what cannot be is said before anything is started.
     pub async fn open(self, place: &Place) -> Result<Opened, CommandError> {
+        check_mode(&self.policy, self.mode)?;
         let key = match (&self.key_file, &self.key) {
             (Some(file), _) => Some(credential::read_token(file)?),
             (None, key) => key.as_ref().map(|Secret(key)| key.trim().to_owned()).filter(|key| !key.is_empty()),
