@@ -8,6 +8,8 @@
     reason = "a test may panic"
 )]
 
+#[path = "../../../sayso-core/tests/schemas/mod.rs"]
+mod schemas;
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -19,6 +21,7 @@ mod granting;
 mod identity;
 mod reviewing;
 mod time;
+mod typed_input;
 
 use std::path::PathBuf;
 
