@@ -37,9 +37,9 @@ fn parts(call: &Value, is_shown: impl Fn(&[&str]) -> bool) -> bool {
     })
 }
 
-/// Nothing in it that cannot be split into commands: no substitution, redirection, quotes or other shell.
+/// Nothing in it that cannot be split into commands: no substitution, redirection or open quotes.
 fn is_plain(command: &str) -> bool {
-    !command.contains(['$', '(', '>', '\'']) && !command.contains("bash")
+    !command.contains(['$', '(', '>', '\''])
 }
 
 #[derive(Debug, Clone)]
