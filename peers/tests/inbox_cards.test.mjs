@@ -226,6 +226,21 @@ describe("a call that waits for approval", { concurrency: 3 }, () => {
     await page.getByRole("heading", { name: "1 of 1 denied" }).waitFor();
     assert.deepEqual(await given(house, first.round_id), { action: "decline", reason: "a jolly no" });
     await page.goto(`${house.address}/`);
+    await page.locator(`#card-${second.round_id}`).focus();
+    await page.keyboard.press("a");
+    assert.equal(await focused(), "batch-approve");
+    assert.equal(await page.locator(`#pick-${second.round_id}`).isChecked(), true);
+    assert.equal((await house.people.round(second.round_id)).status, "pending", "a key alone decides nothing");
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "1 of 1 approved" }).waitFor();
+    assert.deepEqual(await given(house, second.round_id), { action: "accept" });
+    // What needs more than a yes is opened by it.
+    await page.goto(`${house.address}/`);
+    await page.locator(`#card-${third.round_id}`).focus();
+    await page.keyboard.press("a");
+    await page.waitForURL(`**/rounds/${third.round_id}`);
+    assert.equal((await house.people.round(third.round_id)).status, "pending");
+    await page.goto(`${house.address}/`);
     await page.locator(`#card-${third.round_id}`).focus();
     await page.keyboard.press("o");
     await page.waitForURL(`**/rounds/${third.round_id}`);

@@ -131,6 +131,70 @@ async fn a_repeatable_call_is_made_again_by_the_gateway_and_its_result_waits_for
 }
 
 #[tokio::test]
+async fn a_call_is_made_again_where_its_tool_says_that_it_reads_or_the_gateway_was_told_to_always() {
+    let harmful = json!({"readOnlyHint": false, "destructiveHint": true, "idempotentHint": false});
+    for (replay, hints) in
+        [(Replay::Declared, json!({"readOnlyHint": true})), (Replay::Always, harmful), (Replay::Always, Value::Null)]
+    {
+        let tools = json!([{"name": "book", "inputSchema": {"type": "object"}, "annotations": hints}]);
+        let mut rig = Rig::start(Setup { tools, replay, ..Setup::default() }).await;
+        let call = rig.call(1, json!({"item": "anvil"})).await;
+        let round = rig.ask("q-1").await;
+        let late = gives_up(&mut rig, "q-1", &call, &round).await;
+        assert_eq!(text_of(&rig.client.hear().await), "timed out");
+        answer(&rig.sayso, &late, "1 Main Street").await;
+        let again = rig.upstream.hear().await;
+        assert_eq!((&again["method"], &again["params"]["name"]), (&json!("tools/call"), &json!("book")), "{replay:?}");
+        assert_eq!(again["params"]["arguments"], json!({"item": "anvil"}));
+        rig.ask_raw("q-2").await;
+        assert_eq!(rig.upstream.hear().await["result"]["content"]["street"], "1 Main Street");
+        rig.result(&again["id"], "booked").await;
+        rig.until(&late, Status::Resolved).await;
+    }
+}
+
+#[tokio::test]
+async fn a_late_answer_is_for_its_server_tool_arguments_and_question_alone() {
+    let tools = || json!([{"name": "book", "inputSchema": {"type": "object"}}, {"name": "ship", "inputSchema": {"type": "object"}}]);
+    let street = json!({"type": "object", "properties": {"street": {"type": "string"}}, "required": ["street"]});
+    let optional = json!({"type": "object", "properties": {"street": {"type": "string"}}});
+    let anvil = json!({"item": "anvil"});
+    for (what, server, tool, arguments, schema, ends) in [
+        ("server", "freight", "book", &anvil, &street, None),
+        ("tool", "shipping", "ship", &anvil, &street, None),
+        ("arguments", "shipping", "book", &json!({"item": "anvil", "n": 1}), &street, None),
+        ("schema", "shipping", "book", &anvil, &optional, Some("superseded")),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let sayso = Sayso::open(Options::at(folder.path())).await.unwrap();
+        let mut rig = Rig::over(sayso.clone(), Setup { tools: tools(), ..Setup::default() }).await;
+        let call = rig.call(1, anvil.clone()).await;
+        let round = rig.ask("q-1").await;
+        let late = gives_up(&mut rig, "q-1", &call, &round).await;
+        rig.client_hangs_up();
+        rig.gateway.await.unwrap();
+        answer(&sayso, &late, "1 Main Street").await;
+
+        let mut next = Rig::over(sayso, Setup { name: server, tools: tools(), ..Setup::default() }).await;
+        next.call_tool(1, tool, arguments.clone()).await;
+        assert_eq!(next.upstream.hear().await["params"]["name"], tool);
+        let params = json!({"message": "Where to?", "requestedSchema": schema});
+        next.upstream.say(json!({"jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": params})).await;
+        let fresh = next.new_round(2).await;
+        assert_eq!((fresh.status, fresh.answered), (Status::Pending, None), "another {what} is asked about anew");
+        let late = match ends {
+            Some(code) => {
+                let ended = next.until(&late, Status::Failed).await;
+                assert_eq!(ended.failure.as_ref().map(|failure| failure.code.as_str()), Some(code), "{what}");
+                ended
+            }
+            None => next.round(&late).await,
+        };
+        assert_eq!(late.status == Status::ResponseValidated, ends.is_none(), "its own call may still use it: {what}");
+    }
+}
+
+#[tokio::test]
 async fn a_call_that_may_do_harm_twice_waits_for_the_agent() {
     for (replay, hints) in [(Replay::Declared, json!({})), (Replay::Never, json!({"readOnlyHint": true}))] {
         let tools = json!([{"name": "book", "inputSchema": {"type": "object"}, "annotations": hints}]);

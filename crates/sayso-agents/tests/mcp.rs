@@ -1,164 +1,19 @@
 //! Our own MCP server over streamable HTTP: sessions, questions that are asked and waited for, and what survives.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
+mod mcp_client;
+
 use std::future::poll_fn;
-use std::pin::Pin;
 use std::task::Poll;
 use std::time::Duration;
 
-use hyper::body::Body as _;
-use hyper::{Method, Request, Response, StatusCode};
-use sayso::{Answer, Options, People, Principal, RoundFilter, Sayso, wire};
-use sayso_agents::mcp::{Hold, McpBody, McpOptions, McpServer};
-use serde_json::{Value, json};
+use hyper::{Method, Request, StatusCode};
+use mcp_client::{HANG, Rig, Sent, answers, call, message_of, options, questions, request, text_of};
+use sayso::{Answer, People, Principal, wire};
+use sayso_agents::mcp::{McpOptions, McpServer};
+use serde_json::json;
 use tokio::sync::watch;
 use tower::Service as _;
-
-/// Far beyond anything that is waited for; a test that reaches it has hung.
-const HANG: Duration = Duration::from_secs(30);
-
-struct Rig {
-    sayso: Sayso,
-    server: McpServer,
-    agent: Principal,
-    _folder: tempfile::TempDir,
-}
-
-/// One message of a client's, as it is sent.
-struct Sent<'a> {
-    method: Method,
-    session: Option<&'a str>,
-    accept: &'a str,
-    version: Option<&'a str>,
-    content_type: &'a str,
-    body: String,
-}
-
-impl Default for Sent<'_> {
-    fn default() -> Self {
-        Self {
-            method: Method::POST,
-            session: None,
-            accept: "application/json, text/event-stream",
-            version: Some("2025-11-25"),
-            content_type: "application/json; charset=utf-8",
-            body: String::new(),
-        }
-    }
-}
-
-fn request(id: u64, method: &str, params: &Value) -> String {
-    json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string()
-}
-
-fn call(id: u64, name: &str, arguments: &Value) -> String {
-    request(id, "tools/call", &json!({"name": name, "arguments": arguments}))
-}
-
-fn questions(text: &str) -> Value {
-    let options = json!([{"label": "staging"}, {"label": "live"}]);
-    json!({"questions": [{"question": text, "header": "Target", "options": options}, {"question": "Anything else?"}]})
-}
-
-async fn text_of(response: Response<McpBody>) -> String {
-    let mut body = response.into_body();
-    let mut text = Vec::new();
-    let read = async {
-        while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
-            text.extend_from_slice(&frame.unwrap().into_data().unwrap());
-        }
-    };
-    tokio::time::timeout(HANG, read).await.expect("the answer did not end");
-    String::from_utf8(text).unwrap()
-}
-
-/// The one message in an answer, whether it came as an event or as it is.
-async fn message_of(response: Response<McpBody>) -> Value {
-    assert_eq!(response.status(), StatusCode::OK);
-    let is_stream = response.headers()["content-type"] == "text/event-stream";
-    let text = text_of(response).await;
-    if !is_stream {
-        return serde_json::from_str(&text).unwrap();
-    }
-    let data: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("data: ")).collect();
-    assert_eq!(data.len(), 1, "{text}");
-    serde_json::from_str(data[0]).unwrap()
-}
-
-impl Rig {
-    async fn new(hold: Duration) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let sayso = Sayso::open(Options::at(folder.path())).await.unwrap();
-        let server = McpServer::new(&sayso, options(hold));
-        Self { sayso, server, agent: Principal::agent("claude"), _folder: folder }
-    }
-
-    async fn send_as(&self, caller: &Principal, sent: Sent<'_>) -> Response<McpBody> {
-        let mut request = Request::new(sent.body);
-        *request.method_mut() = sent.method;
-        request.extensions_mut().insert(caller.clone());
-        let headers = request.headers_mut();
-        headers.insert("content-type", sent.content_type.parse().unwrap());
-        headers.insert("accept", sent.accept.parse().unwrap());
-        if let Some(session) = sent.session {
-            headers.insert("mcp-session-id", session.parse().unwrap());
-        }
-        if let Some(version) = sent.version {
-            headers.insert("mcp-protocol-version", version.parse().unwrap());
-        }
-        self.server.clone().call(request).await.unwrap()
-    }
-
-    async fn send(&self, session: &str, body: String) -> Response<McpBody> {
-        self.send_as(&self.agent, Sent { session: Some(session), body, ..Sent::default() }).await
-    }
-
-    async fn hello_as(&self, caller: &Principal, version: &str) -> (String, Value) {
-        let params =
-            json!({"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
-        let sent = Sent { body: request(0, "initialize", &params), version: None, ..Sent::default() };
-        let response = self.send_as(caller, sent).await;
-        let session = response.headers()["mcp-session-id"].to_str().unwrap().to_owned();
-        (session, message_of(response).await)
-    }
-
-    async fn hello(&self) -> String {
-        self.hello_as(&self.agent, "2025-11-25").await.0
-    }
-
-    async fn rounds(&self) -> Vec<wire::Round> {
-        self.sayso.people().list(RoundFilter::default()).await.unwrap().rounds
-    }
-
-    async fn new_round(&self, known: usize) -> wire::Round {
-        let mut feed = self.sayso.event_feed();
-        loop {
-            let rounds = self.rounds().await;
-            if rounds.len() > known {
-                return rounds.into_iter().next().unwrap();
-            }
-            tokio::time::timeout(HANG, feed.maybe_more()).await.expect("no round was stored");
-        }
-    }
-
-    async fn answer(&self, round: &wire::Round) {
-        let answer = json!({"responses": {
-            "q0": {"action": "accept", "content": {"answer": ["staging"]}},
-            "q1": {"action": "decline", "reason": "no"}
-        }});
-        let answer: Answer = serde_json::from_value(answer).unwrap();
-        self.sayso.people().answer(round.round_id, answer, "key").await.unwrap();
-    }
-}
-
-fn options(hold: Duration) -> McpOptions {
-    let inbox = Some("http://127.0.0.1:7717".to_owned());
-    McpOptions { hold: Hold::Fixed(hold), inbox, ..McpOptions::default() }
-}
-
-fn answers(message: &Value) -> &Value {
-    &message["result"]["structuredContent"]["answers"]
-}
 
 #[tokio::test]
 async fn a_session_is_begun_used_and_ended_by_its_own_agent() {
@@ -281,6 +136,34 @@ async fn a_call_held_long_enough_is_pending_and_a_retry_or_a_wait_joins_it() {
     assert_eq!(rig.rounds().await.len(), 2);
     let unknown = call(6, "sayso_wait", &json!({"execution_id": "exe_01JZ0000000000000000000000"}));
     assert_eq!(message_of(rig.send(&session, unknown).await).await["result"]["isError"], true);
+}
+
+#[tokio::test]
+async fn the_same_question_is_a_retry_for_ten_minutes_from_when_its_answer_was_first_taken() {
+    let rig = Rig::new(Duration::from_millis(1)).await;
+    let session = rig.hello().await;
+    let ask = async |id| message_of(rig.send(&session, call(id, "ask_user", &questions("Where?"))).await).await;
+    // The store has threads of its own, which go by real time: the timers' clock stands still only while it is moved.
+    let advance = async |minutes: u64| {
+        // The stream that was read to its end has yet to take note of that.
+        for _ in 0..16 {
+            tokio::task::yield_now().await;
+        }
+        tokio::time::pause();
+        tokio::time::advance(Duration::from_secs(60 * minutes)).await;
+        tokio::time::resume();
+    };
+    assert!(ask(1).await["result"]["structuredContent"]["paused"].is_object());
+    rig.answer(&rig.new_round(0).await).await;
+    for (id, minutes) in [(2, 20), (3, 5), (4, 4)] {
+        advance(minutes).await;
+        assert_eq!(answers(&ask(id).await)[0]["answer"], json!(["staging"]), "{minutes} minutes later");
+    }
+    assert_eq!(rig.rounds().await.len(), 1);
+    advance(1).await;
+    let anew = ask(5).await;
+    assert!(anew["result"]["structuredContent"]["paused"].is_object(), "it is asked anew: {anew}");
+    assert_eq!(rig.rounds().await.len(), 2);
 }
 
 #[tokio::test]

@@ -79,7 +79,10 @@ impl StoredResults {
             return None;
         }
         stored.written_to = None;
-        stored.collected_at.replace(Instant::now()).is_none().then_some(stored.execution)
+        // A retry that reads it again does not begin the time anew.
+        let is_first = stored.collected_at.is_none();
+        stored.collected_at.get_or_insert_with(Instant::now);
+        is_first.then_some(stored.execution)
     }
 
     /// The URL round under the asker's id for the visit.

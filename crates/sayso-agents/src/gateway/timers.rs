@@ -11,7 +11,7 @@ use super::call::CallKey;
 pub(super) const HEARTBEAT: Duration = Duration::from_secs(10);
 /// How long after a result was written its client may still say that it had given up.
 pub(super) const COLLECTED_AFTER: Duration = Duration::from_secs(5);
-/// How long an identical call is taken for a retry of one whose result was collected.
+/// How long an identical call is taken for a retry of one whose result was collected, from when it first was.
 pub(super) const RETRY_WITHIN: Duration = Duration::from_secs(10 * 60);
 
 /// How long the store may be away before it is tried again.

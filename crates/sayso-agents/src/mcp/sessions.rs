@@ -10,7 +10,7 @@ use sayso_core::limits::{MCP_OPEN_REQUESTS_MAX, MCP_SESSIONS_MAX, MCP_SESSIONS_O
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// How long an identical call is taken for a retry of one whose answer was taken.
+/// How long an identical call is taken for a retry of one whose answer was taken, from when it first was.
 const RETRY_WITHIN: Duration = Duration::from_secs(10 * 60);
 
 /// All sessions, by their ids. A session belongs to the credential it was begun with: its id is no capability.
@@ -226,7 +226,8 @@ impl Drop for Held {
         let Some(asked) = state.asked.iter_mut().find(|asked| asked.number == self.number) else { return };
         asked.is_held = false;
         if self.is_taken {
-            asked.taken_at = Some(Instant::now());
+            // A retry that reads it again does not begin the time anew.
+            asked.taken_at.get_or_insert_with(Instant::now);
         } else {
             asked.was_parked = true;
         }

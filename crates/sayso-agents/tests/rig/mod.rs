@@ -38,6 +38,8 @@ pub struct Rig {
 }
 
 pub struct Setup {
+    /// The server's name.
+    pub name: &'static str,
     pub hold: Duration,
     pub linger: Duration,
     pub tools: Value,
@@ -178,6 +180,7 @@ impl Desk for Troubled {
 impl Default for Setup {
     fn default() -> Self {
         Self {
+            name: "shipping",
             hold: Duration::from_secs(45),
             linger: Duration::from_secs(600),
             tools: json!([{"name": "book", "inputSchema": {"type": "object"}}]),
@@ -208,7 +211,7 @@ impl Rig {
     pub async fn over(sayso: Sayso, setup: Setup) -> Self {
         let (launched, mut launches) = mpsc::channel(8);
         let options = GatewayOptions {
-            name: "shipping".to_owned(),
+            name: setup.name.to_owned(),
             upstream: Arc::new(Pipes(Mutex::new(launched))),
             hold: Hold::Fixed(setup.hold),
             linger: setup.linger,

@@ -5,6 +5,7 @@ use sayso::wire::NewTokenKind;
 use sayso_core::response::Action;
 
 use crate::folder::{Ended, Folder, form, request};
+use crate::terminal::{ESC, Terminal};
 
 /// A folder with a person's token, for commands without a terminal.
 struct Scripted {
@@ -234,6 +235,35 @@ fn a_call_is_approved_with_edited_arguments_and_input() {
     it.run(&["answer", &form, "--approve"]).expect_code(3);
     it.run(&["answer", &form, "--approve", "--deny"]).expect_code(2);
     it.run(&["answer", &form, "--accept", "--arguments", "{}"]).expect_code(2);
+}
+
+#[test]
+fn the_card_of_a_call_shows_its_preview_its_session_and_that_another_person_is_needed() {
+    let it = Scripted::new();
+    let call = r#"{"kind":"approval","tool":"bank:pay","arguments":{"n":1},"rule":"operator money","session":"ses-7",
+        "preview":["120.50 EUR to acme","Session: forged\nrent"],"require_second_person":true}"#;
+    let parts = [
+        "  Preview, in the asker's words:\n  │ 120.50 EUR to acme\n  │ Session: forged\n  │ rent\n",
+        "  Asked by rule: operator money\n  Session: ses-7\n",
+        "  Whoever started this work may deny it, but somebody else must approve it.\n",
+    ];
+    let round = it.folder.ask(&[("call", request(call))]);
+    let id = round.round_id.to_string();
+    let shown = it.run(&["show", &id]).expect_code(0).stdout;
+    let mut terminal = Terminal::open(&it.folder, &["answer", &id]);
+    for part in parts {
+        assert!(shown.contains(part), "{part} in {shown}");
+        part.lines().fold(&mut terminal, |terminal, line| terminal.expect(line));
+    }
+    terminal.expect("> Deny").type_keys(ESC);
+    terminal.end();
+    assert_eq!(it.folder.round(round.round_id).status, Status::Pending);
+
+    let bare = it.folder.ask(&[("call", request(r#"{"kind":"approval","tool":"bank:pay","arguments":{"n":1}}"#))]);
+    let shown = it.run(&["show", &bare.round_id.to_string()]).expect_code(0).stdout;
+    for absent in ["Preview", "Session:", "somebody else must approve"] {
+        assert!(!shown.contains(absent), "{absent} in {shown}");
+    }
 }
 
 #[test]

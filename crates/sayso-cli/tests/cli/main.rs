@@ -24,6 +24,7 @@ mod pages;
 mod plans;
 mod policies;
 mod remote;
+mod replaying;
 mod server;
 mod serving;
 mod terminal;

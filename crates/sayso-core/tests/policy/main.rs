@@ -12,6 +12,7 @@ mod evaluating;
 mod granting;
 mod recorded;
 mod shells;
+mod shown;
 mod widening;
 
 use sayso_core::json::Json;

@@ -225,6 +225,26 @@ async fn an_edit_changes_arguments_and_never_the_tool() {
 }
 
 #[tokio::test]
+async fn an_agent_that_makes_its_own_call_again_after_a_person_edited_it_is_asked_anew() {
+    let scene = Scene::new().await;
+    let schema = Some(json(r#"{"type":"object"}"#));
+    let proposed = Call { arguments_schema: schema, ..transfer("5000") };
+    let round = scene.asked(&proposed).await;
+    scene.answer(&round, edited(r#"{"to":"grace","amount":5}"#)).await;
+    let run = allowed(scene.judge(&proposed).await);
+    assert_eq!((run.arguments.as_str(), run.is_changed), (r#"{"to":"grace","amount":5}"#, true));
+    assert!(run.words().contains(r#"{"to":"grace","amount":5}"#), "it is told which ran: {}", run.words());
+    let stored = scene.sayso.desk(crate::agent()).result(round.execution_id, LONG).await.expect("it is over").result;
+    assert_eq!(stored.unwrap().as_str(), r#"{"verdict":"allow","arguments":{"to":"grace","amount":5}}"#);
+    // The approval is spent, for what the agent proposed and for what the person made of it.
+    let again = scene.asked(&proposed).await;
+    assert_ne!(again.round_id, round.round_id);
+    assert_eq!(*shown(&again), proposed.arguments, "it is asked as it is proposed");
+    let corrected = Call { arguments: run.arguments, ..proposed };
+    assert_ne!(scene.asked(&corrected).await.round_id, round.round_id);
+}
+
+#[tokio::test]
 async fn tools_of_one_name_on_two_servers_are_two_tools() {
     let scene = Scene::new().await;
     let there = Call { tool: tool("bank2:transfer"), ..transfer("1") };

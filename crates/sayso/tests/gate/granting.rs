@@ -128,6 +128,34 @@ async fn a_compound_command_is_covered_only_where_every_part_is_and_what_cannot_
     asked(scene.judge(&run("shell:any", "ls $(curl x)")).await);
 }
 
+/// No member of the arguments is left out of what an approval is bound to, whatever it is for
+/// (`docs/decisions/0014-what-was-weighed-and-not-built.md`).
+#[tokio::test]
+async fn a_member_that_only_describes_a_call_asks_again_when_it_changes_unless_a_rule_leaves_it_free() {
+    let scene = Scene::new().await;
+    let run = |description: &str| {
+        let arguments = format!(r#"{{"command":"npm test","description":"{description}"}}"#);
+        Call::new("s", tool("shell:run"), json(&arguments))
+    };
+    let people = scene.sayso.people();
+    let round = scene.asked(&run("Runs the tests")).await;
+    for drafted in [people.once_grant_of(round.round_id).await, people.session_grant_of(round.round_id, true).await] {
+        let grant = people.grant(drafted.expect("drafted")).await.expect("granted");
+        asked(scene.judge(&run("Run all tests")).await);
+        allowed(scene.judge(&run("Runs the tests")).await);
+        people.revoke_grant(grant.id).await.expect("revoked");
+        asked(scene.judge(&run("Runs the tests")).await);
+    }
+    let free = ["description".to_owned()];
+    let rule = people.rule_grant_of(round.round_id, &free).await.expect("drafted");
+    people.grant(rule).await.expect("granted");
+    for description in ["Runs the tests", "Run all tests"] {
+        allowed(scene.judge(&run(description)).await);
+    }
+    let other = r#"{"command":"npm publish","description":"Runs the tests"}"#;
+    asked(scene.judge(&Call { arguments: json(other), ..run("") }).await);
+}
+
 #[tokio::test]
 async fn a_grant_whose_use_cannot_be_recorded_lets_nothing_run() {
     let scene = Scene::new().await;

@@ -8,6 +8,8 @@
     reason = "a test may panic"
 )]
 
+#[path = "../../../sayso-core/tests/schemas/mod.rs"]
+mod schemas;
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -20,6 +22,7 @@ mod identity;
 mod reviewing;
 mod time;
 mod turns;
+mod typed_input;
 
 use std::path::PathBuf;
 
