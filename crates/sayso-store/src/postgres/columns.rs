@@ -1,5 +1,6 @@
 //! Rows as columns: what the statements that write take.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use sayso_core::command::{Creation, Token};
@@ -11,12 +12,33 @@ use sayso_core::policy::Grant;
 use sayso_core::round::{Failure, Round};
 use tokio_postgres::types::ToSql;
 
+use super::connection::Parameter;
 use super::memory::Requests;
 use super::value::{Corrupt, Key, Private};
 use crate::pending::grant_scope_text;
 
-/// One column of an array of rows.
-pub(super) type Column<'a> = Box<dyn ToSql + Sync + Send + 'a>;
+/// One column of some rows.
+pub(super) type Column<'a> = Box<dyn Values + 'a>;
+
+/// The values of a column as a parameter.
+pub(super) trait Values: Send + Sync {
+    /// All of them as an array.
+    fn array(&self) -> Parameter<'_>;
+    /// The only one, where there is one.
+    fn only(&self) -> Option<Parameter<'_>>;
+}
+
+impl<T: ToSql + Sync + Send> Values for Vec<T> {
+    fn array(&self) -> Parameter<'_> {
+        self
+    }
+    fn only(&self) -> Option<Parameter<'_>> {
+        match self.as_slice() {
+            [only] => Some(only),
+            _ => None,
+        }
+    }
+}
 
 /// A row as it is now, with what is stored of it.
 type Change<'a, T> = (&'a T, &'a T);
@@ -106,12 +128,15 @@ pub(super) fn of_executions<'a>(rows: &[&'a Execution]) -> Vec<Column<'a>> {
     ]
 }
 
-/// An execution's row is locked while it is decided about, so its guard is only that it is there.
-pub(super) fn of_execution_states<'a>(changes: &[Change<'a, Execution>]) -> Vec<Column<'a>> {
+/// The key and the guard, which is how often the row had been written, then what changes.
+pub(super) fn of_execution_states<'a>(
+    changes: &[Change<'a, Execution>],
+    revs: &HashMap<ExecutionId, i64>,
+) -> Vec<Column<'a>> {
     let rows: Vec<&'a Execution> = changes.iter().map(|(row, _)| *row).collect();
     vec![
         column(&rows, |row| Key(row.id.to_bytes())),
-        column(&rows, |row| row.created_at.0),
+        column(&rows, |row| revs.get(&row.id).copied().unwrap_or_default()),
         column(&rows, |row| row.owner.as_deref()),
         column(&rows, |row| row.ends_with_round),
         column(&rows, |row| i64::from(row.pending_inputs)),

@@ -116,7 +116,7 @@ async fn look(db: &mut Taken<'_>, examined: &mut Examined, facts: &mut DatabaseF
 async fn look_at_events(db: &mut Taken<'_>, examined: &mut Examined, facts: &mut DatabaseFacts) {
     // The end as noted first: the chain may grow while it is followed, and never shrinks.
     let end = sequencer(db, facts).await;
-    match table(db, "SELECT count(*), min(at) FROM new_events").await {
+    match table(db, "SELECT coalesce(sum(cardinality(at)), 0)::bigint, min(at[1]) FROM new_events").await {
         Ok(found) => {
             let number = |at| match found.first().and_then(|row| row.get(at)) {
                 Some(Cell::Number(number)) => Some(*number),

@@ -38,7 +38,7 @@ static ROUNDS_AND_SIBLINGS: LazyLock<String> = LazyLock::new(|| {
 
 static EXECUTIONS: LazyLock<String> = LazyLock::new(|| {
     format!(
-        "SELECT {} FROM executions WHERE id IN (
+        "SELECT {}, rev FROM executions WHERE id IN (
              SELECT unnest($1::uuid[]) UNION SELECT execution_id FROM rounds WHERE id = ANY ($2::uuid[]))
          ORDER BY id FOR UPDATE",
         rows::EXECUTION_COLUMNS
@@ -222,7 +222,9 @@ fn note_executions(keys: &Keys, loaded: &mut Rows, found: &[Row]) -> Result<(), 
         loaded.executions.entry(*id).or_insert(Ok(None));
     }
     for row in found {
-        let id = Columns::of(row, "execution").id(0, ExecutionId::from_bytes)?;
+        let columns = Columns::of(row, "execution");
+        let id = columns.id(0, ExecutionId::from_bytes)?;
+        loaded.revs.insert(id, columns.get(rows::EXECUTION_COLUMN_COUNT)?);
         loaded.executions.insert(id, rows::read_execution(row).map(Some));
     }
     Ok(())
