@@ -51,7 +51,7 @@ pub(super) struct Means<'a> {
 /// How far the database's time may turn out to be before or after the guess. No deadline and no lease that a guess is
 /// made by ends within that, so it decides nothing.
 const EARLIER_MS: i64 = -20;
-const LATER_MS: i64 = 250;
+const LATER_MS: i64 = 100;
 
 /// Runs `units` as one transaction. Where it fails, it has been rolled back, unless the connection was lost while it was
 /// being committed: then nobody knows. Rows that this process knows are guessed to be as it knows them: then what is

@@ -16,8 +16,14 @@ use super::value::{Columns, Found, Key};
 
 type Looked = Result<Option<Round>, Error>;
 
-static ROWS: LazyLock<String> =
-    LazyLock::new(|| format!("SELECT {} FROM rounds WHERE id = ANY ($1::uuid[])", rows::ROUND_COLUMNS));
+/// Row by row, so that a plan that was made while the table was small does not scan it when it has grown.
+static ROWS: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "SELECT r.* FROM unnest($1::uuid[]) AS k (id)
+         CROSS JOIN LATERAL (SELECT {} FROM rounds WHERE rounds.id = k.id OFFSET 0) AS r",
+        rows::ROUND_COLUMNS
+    )
+});
 
 /// The looks of one store.
 pub(super) struct Looks {

@@ -15,7 +15,7 @@ const MIGRATIONS: [&str; 6] = [
     include_str!("../../migrations/postgres/0003_round_details.sql"),
     include_str!("../../migrations/postgres/0004_grants.sql"),
     "",
-    include_str!("../../migrations/postgres/0006_lists_of_events.sql"),
+    include_str!("../../migrations/postgres/0006_narrow_states.sql"),
 ];
 
 const VERSION: &str = "SELECT version FROM sayso_schema";

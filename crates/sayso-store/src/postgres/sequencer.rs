@@ -26,8 +26,10 @@ const LOOK_EVERY: Duration = Duration::from_millis(25);
 /// How often the others look whether the holder lives, and how often at most where they have something to do.
 const STAND_BY_LOOK_EVERY: Duration = Duration::from_secs(1);
 const STAND_BY_LOOK_AFTER: Duration = Duration::from_millis(50);
-/// Under load a step is worth its commit only if it takes several batches' events.
-const STEP_EVERY: Duration = Duration::from_millis(5);
+/// Under load a step is worth its commit only if it takes several batches' events. Whoever reads events does not wait for it.
+const STEP_EVERY: Duration = Duration::from_millis(10);
+/// How often a reader who waits for a step looks whether another process has done it.
+const CATCH_UP_EVERY: Duration = Duration::from_millis(5);
 /// Transactions whose events are taken in one step.
 const STEP_LISTS: i64 = 64;
 /// Events of a part of the chain that is stored as one list: a page of events reads a little more than it needs.
@@ -76,7 +78,7 @@ impl Sequencer {
         while Instant::now() < until {
             self.hurry.notify_one();
             // The step may be another process's: then nobody tells.
-            let _ = tokio::time::timeout(STEP_EVERY, steps.changed()).await;
+            let _ = tokio::time::timeout(CATCH_UP_EVERY, steps.changed()).await;
             if !rows::unsequenced_up_to(db, last).await? {
                 return Ok(());
             }

@@ -13,15 +13,15 @@ pub(super) enum Part {
     CheckOwners,
     InsertExecutions,
     UpdateExecutions,
-    InsertRounds,
-    UpdateRounds,
+    InsertFacts,
+    InsertStates,
+    UpdateStates,
     InsertTokens,
     UpdateTokens,
     InsertGrants,
     UpdateGrants,
-    InsertRequests,
-    InsertStates,
-    DeleteStates,
+    InsertRequestStates,
+    DeleteRequestStates,
     InsertAnswers,
     InsertCreations,
     InsertResults,
@@ -31,10 +31,14 @@ pub(super) enum Part {
     DeleteOwners,
 }
 
-/// The columns of a round that change, the last of [`rows::ROUND_COLUMNS`].
-const ROUND_STATE: &str = "status, rev, owner, token, delivery_attempts, answer_key, answer_hash, answered_by, \
-    answered_channel, answered_at, answered_action, collect_key, delivery_started_at, delivered_at, finished_at, \
-    url_completed_at, failure_code, failure_message";
+/// The columns of a round that never change.
+const ROUND_FACTS: &str = "id, execution_id, operation, server, operation_kind, operation_name, asked_by, delivery, \
+    round_index, round_limit, created_at, digest, has_approval, requests, calls, suggestion_of";
+/// Those that change.
+const ROUND_STATE: &str = "status, rev, owner, token, delivery_attempts, collect_key, answered_at, delivery_started_at, \
+    delivered_at, finished_at, url_completed_at, failure_code, failure_message, withdrawn_from";
+const ANSWER_COLUMNS: &str =
+    "round_id, answer_key, answer_hash, answered_by, answered_channel, answered_action, submitted, effective";
 const EXECUTION_STATE: &str = "owner, ends_with_round, pending_inputs, pending_approvals, finished_at, outcome, failure_code, failure_message, \
      collected_at";
 const EVENT_COLUMNS: &str = "at, execution_id, round_id, principal, channel, body";
@@ -49,23 +53,24 @@ impl Part {
                 "uuid, text, text, text, boolean, bigint, bigint, bigint, bigint, text, text, text, bigint"
             }
             Self::UpdateExecutions => "uuid, bigint, text, boolean, bigint, bigint, bigint, text, text, text, bigint",
-            Self::InsertRounds => {
-                "uuid, uuid, text, text, text, text, text, text, bigint, bigint, bigint, bigint, bytea, boolean, \
-                 text, bigint, text, uuid, bigint, text, bytea, text, text, bigint, text, text, bigint, bigint, bigint, \
-                 bigint, text, text"
+            Self::InsertFacts => {
+                "uuid, uuid, text, text, text, text, text, text, bigint, bigint, bigint, bytea, boolean, text, text, uuid"
             }
-            Self::UpdateRounds => {
-                "uuid, bigint, text, bigint, text, uuid, bigint, text, bytea, text, text, bigint, text, text, bigint, \
-                 bigint, bigint, bigint, text, text"
+            Self::InsertStates => {
+                "uuid, bigint, text, text, bigint, text, uuid, bigint, text, bigint, bigint, bigint, bigint, bigint, text, \
+                 text, text"
+            }
+            Self::UpdateStates => {
+                "uuid, bigint, text, bigint, text, uuid, bigint, text, bigint, bigint, bigint, bigint, bigint, text, text, \
+                 text"
             }
             Self::InsertTokens => "uuid, text, text, bytea, bigint, bigint, bigint",
             Self::UpdateTokens => "uuid, bigint, bigint",
             Self::InsertGrants => "uuid, text, text, text, uuid, text, bigint, bigint, bigint, bigint, bigint",
             Self::UpdateGrants => "uuid, bigint, bigint, bigint",
-            Self::InsertRequests => "uuid, text, text, uuid",
-            Self::InsertStates => "uuid, bytea",
-            Self::DeleteStates => "uuid",
-            Self::InsertAnswers => "uuid, text, text",
+            Self::InsertRequestStates => "uuid, bytea",
+            Self::DeleteRequestStates => "uuid",
+            Self::InsertAnswers => "uuid, text, bytea, text, text, text, text, text",
             Self::InsertCreations => "text, text, uuid, bytea",
             Self::InsertResults | Self::InsertDetails => "uuid, text",
             Self::InsertEvents => "bigint[], uuid[], uuid[], text[], text[], text[]",
@@ -88,16 +93,16 @@ impl Part {
             ),
             Self::InsertExecutions => insert("executions", rows::EXECUTION_COLUMNS),
             Self::UpdateExecutions => update("executions", EXECUTION_STATE, &values, ", rev = t.rev + 1", "rev"),
-            Self::InsertRounds => insert("rounds", rows::ROUND_COLUMNS),
-            Self::UpdateRounds => update("rounds", ROUND_STATE, &values, "", "rev"),
+            Self::InsertFacts => insert("round_facts", ROUND_FACTS),
+            Self::InsertStates => insert("round_states", &format!("id, deadline, sought, {ROUND_STATE}")),
+            Self::UpdateStates => update("round_states", ROUND_STATE, &values, "", "rev"),
             Self::InsertTokens => insert("tokens", rows::TOKEN_COLUMNS),
             Self::UpdateTokens => update("tokens", "revoked_at", &values, "", "created_at"),
             Self::InsertGrants => insert("grants", rows::GRANT_COLUMNS),
             Self::UpdateGrants => update("grants", "uses, revoked_at", &values, "", "uses"),
-            Self::InsertRequests => insert("round_requests", "round_id, requests, calls, suggestion_of"),
-            Self::InsertStates => insert("request_states", "round_id, request_state"),
-            Self::DeleteStates => format!("DELETE FROM request_states WHERE round_id {}", keys("uuid")),
-            Self::InsertAnswers => insert("answers", "round_id, submitted, effective"),
+            Self::InsertRequestStates => insert("request_states", "round_id, request_state"),
+            Self::DeleteRequestStates => format!("DELETE FROM request_states WHERE round_id {}", keys("uuid")),
+            Self::InsertAnswers => insert("round_answers", ANSWER_COLUMNS),
             Self::InsertCreations => insert("creations", "principal, key, round_id, fingerprint"),
             Self::InsertResults => insert("results", "execution_id, result"),
             Self::InsertDetails => insert("round_details", "round_id, details"),
@@ -118,7 +123,7 @@ impl Part {
             Self::CheckExecutions
                 | Self::CheckOwners
                 | Self::UpdateExecutions
-                | Self::UpdateRounds
+                | Self::UpdateStates
                 | Self::UpdateTokens
                 | Self::UpdateGrants
         )
@@ -134,14 +139,17 @@ fn update(table: &str, columns: &str, values: &str, and: &str, was: &str) -> Str
     )
 }
 
-/// The rows of the parameters, in the order in which they are given. An array takes a table function a column, which costs as
-/// much for one row as for many: where there is one it is spelled out.
+/// The rows of the parameters, in the order in which they are given. Arrays are read by their subscripts: `unnest` would
+/// set up a table function for each of them, whose fixed cost is many times that of a row. One row is spelled out.
 fn values(types: &str, first: usize, only: bool) -> String {
-    let array = if only { "" } else { "[]" };
-    let places: Vec<_> =
-        types.split(',').map(str::trim).zip(first..).map(|(kind, place)| format!("${place}::{kind}{array}")).collect();
-    let places = places.join(", ");
-    if only { format!("(VALUES ({places}))") } else { format!("unnest({places})") }
+    let mut kinds = types.split(',').map(str::trim).zip(first..).peekable();
+    if only {
+        let values: Vec<_> = kinds.map(|(kind, place)| format!("${place}::{kind}")).collect();
+        return format!("(VALUES ({}))", values.join(", "));
+    }
+    let key = kinds.peek().map_or("", |(kind, _)| *kind);
+    let values: Vec<_> = kinds.map(|(kind, place)| format!("(${place}::{kind}[])[i]")).collect();
+    format!("(SELECT {} FROM generate_series(1, cardinality(${first}::{key}[])) AS i)", values.join(", "))
 }
 
 /// What a statement that writes is composed of.

@@ -1,15 +1,19 @@
 //! Writes what a batch changed and commits it: one statement, which is a transaction of its own where the rows were
 //! guessed, or goes out together with the commit of the one in which they were loaded.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use futures_util::FutureExt as _;
 use sayso_core::command::Creation;
 use sayso_core::event::NewEvent;
 use sayso_core::id::{ExecutionId, RoundId};
 use sayso_core::json::Json;
+use sayso_core::round::Round;
 use sayso_core::time::UnixMs;
 use tokio_postgres::{Client, Statement};
 
-use super::columns::{self, Column, column};
+use super::columns::{self, Column, Given, column};
 use super::connection::{Connection, Parameter};
 use super::failure::Failure;
 use super::memory::{Changes, Once, Requests, Rows};
@@ -37,10 +41,12 @@ pub(super) fn steps<'a>(changes: &'a Changes, loaded: &'a Rows) -> Result<Vec<St
     }
     let (new, changed) = split(&rows.rounds, &loaded.rounds)?;
     if !new.is_empty() {
-        push(Part::InsertRounds, columns::of_rounds(&new));
+        let new: Vec<&Round> = new.into_iter().map(Arc::as_ref).collect();
+        push(Part::InsertFacts, columns::of_facts(&asked(&new, once)?));
+        push(Part::InsertStates, columns::of_states(&new));
     }
     if !changed.is_empty() {
-        push(Part::UpdateRounds, columns::of_round_states(&changed));
+        push(Part::UpdateStates, columns::of_state_changes(&changed));
     }
     let (new, changed) = split(&rows.tokens, &loaded.tokens)?;
     if !new.is_empty() {
@@ -56,7 +62,7 @@ pub(super) fn steps<'a>(changes: &'a Changes, loaded: &'a Rows) -> Result<Vec<St
     if !changed.is_empty() {
         push(Part::UpdateGrants, columns::of_grant_states(&changed));
     }
-    push_once(once, &mut push)?;
+    push_once(rows, once, &mut push)?;
     let mut leases: Vec<(&str, Option<UnixMs>)> = rows.owners.iter().map(|(owner, at)| (owner.as_str(), *at)).collect();
     leases.sort_unstable();
     let held: Vec<_> = leases.iter().filter_map(|(owner, at)| at.map(|at| (*owner, at.0))).collect();
@@ -71,26 +77,23 @@ pub(super) fn steps<'a>(changes: &'a Changes, loaded: &'a Rows) -> Result<Vec<St
 }
 
 /// What is written once.
-fn push_once<'a>(once: &'a Once, push: &mut impl FnMut(Part, Vec<Column<'a>>)) -> Result<(), Failure> {
+fn push_once<'a>(rows: &'a Rows, once: &'a Once, push: &mut impl FnMut(Part, Vec<Column<'a>>)) -> Result<(), Failure> {
     let requests: Vec<&Requests> = once.requests.iter().collect();
-    if !requests.is_empty() {
-        push(Part::InsertRequests, columns::of_requests(&requests));
-    }
     // What is erased by the same batch that brought it was never there.
     let kept = requests.iter().filter(|new| !once.erased.contains(&new.round));
     let states: Vec<(RoundId, &str)> =
         kept.filter_map(|new| new.request_state.as_deref().map(|state| (new.round, state))).collect();
     if !states.is_empty() {
         let ids = column(&states, |(id, _): (RoundId, &str)| Key(id.to_bytes()));
-        push(Part::InsertStates, vec![ids, column(&states, |(_, state)| Private(state))]);
+        push(Part::InsertRequestStates, vec![ids, column(&states, |(_, state)| Private(state))]);
     }
     let mut erased: Vec<RoundId> = once.erased.iter().copied().collect();
     erased.retain(|id| requests.iter().all(|new| new.round != *id));
     if !erased.is_empty() {
         erased.sort_unstable();
-        push(Part::DeleteStates, vec![column(&erased, |id| Key(id.to_bytes()))]);
+        push(Part::DeleteRequestStates, vec![column(&erased, |id| Key(id.to_bytes()))]);
     }
-    let answers: Vec<&(RoundId, Json, Json)> = once.answers.iter().collect();
+    let answers = given(rows, once)?;
     if !answers.is_empty() {
         push(Part::InsertAnswers, columns::of_answers(&answers));
     }
@@ -111,6 +114,22 @@ fn push_once<'a>(once: &'a Once, push: &mut impl FnMut(Part, Vec<Column<'a>>)) -
         push(Part::InsertEvents, columns::of_events(&events)?);
     }
     Ok(())
+}
+
+/// New rounds, each with what it asks.
+fn asked<'a>(new: &[&'a Round], once: &'a Once) -> Result<Vec<(&'a Round, &'a Requests)>, Corrupt> {
+    let requests: HashMap<RoundId, &Requests> = once.requests.iter().map(|asked| (asked.round, asked)).collect();
+    let with = |round: &&'a Round| Ok((*round, *requests.get(&round.id).ok_or(Corrupt("requests"))?));
+    new.iter().map(with).collect()
+}
+
+/// New answers, each with who gave it.
+fn given<'a>(rows: &'a Rows, once: &'a Once) -> Result<Vec<Given<'a>>, Corrupt> {
+    let with = |answer: &'a (RoundId, Json, Json)| {
+        let Some(Ok(Some(round))) = rows.rounds.get(&answer.0) else { return None };
+        Some((answer, round.answer_key.as_ref()?, round.answered.as_ref()?))
+    };
+    once.answers.iter().map(|answer| with(answer).ok_or(Corrupt("answer"))).collect()
 }
 
 /// Rows that are new, and rows that change with what is stored of them, each in the order of their keys.
