@@ -301,7 +301,7 @@ async fn what_cannot_be_stored_or_read_refuses_its_own_unit_only() {
     let url = Cluster::shared().fresh().await;
     let store = open(&url).await;
     store.commit(vec![asking(1, 1)]).await.expect("stored");
-    sql(&url, "UPDATE rounds SET status = 'nonsense'").await;
+    sql(&url, "UPDATE round_states SET status = 'nonsense', rev = rev + 1").await;
     let nul = |n| {
         let mut command = asking(n, 1);
         if let Command::CreateRound(new) = &mut command {

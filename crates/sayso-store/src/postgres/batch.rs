@@ -6,17 +6,18 @@ use sayso_core::command::{Command, Reply, apply};
 use sayso_core::error::Error;
 use sayso_core::event::NewEvent;
 use sayso_core::id::{ExecutionId, RoundId};
-use sayso_core::round::Round;
+use sayso_core::round::{Round, Status};
 use sayso_core::time::UnixMs;
 
 use super::connection::Connection;
 use super::failure::{Failure, Remedy};
 use super::keys::{Key, Keys};
+use super::known::Known;
 use super::load::load;
 use super::memory::{Changes, Layers, Miss, Rows};
 use super::notice::Notices;
 use super::value::Found;
-use super::write;
+use super::write::{self, Ending, Notice};
 use crate::ChangedRound;
 use crate::clock::Clock;
 
@@ -40,42 +41,133 @@ pub(super) struct Stopped {
     pub(super) was_committing: bool,
 }
 
+/// What a batch is run with.
+pub(super) struct Means<'a> {
+    pub(super) clock: Option<&'a dyn Clock>,
+    pub(super) notices: Option<&'a Notices>,
+    pub(super) known: &'a Known,
+}
+
+/// How far the database's time may turn out to be before or after the guess. No deadline and no lease that a guess is
+/// made by ends within that, so it decides nothing.
+const EARLIER_MS: i64 = -20;
+const LATER_MS: i64 = 100;
+
 /// Runs `units` as one transaction. Where it fails, it has been rolled back, unless the connection was lost while it was
-/// being committed: then nobody knows.
-pub(super) async fn run(
-    db: &mut Connection,
-    units: &[Vec<Command>],
-    clock: Option<&dyn Clock>,
-    notices: Option<&Notices>,
-) -> Result<Done, Stopped> {
-    let before = |failure| Stopped { failure, was_committing: false };
+/// being committed: then nobody knows. Rows that this process knows are guessed to be as it knows them: then what is
+/// decided goes out in one flight, guarded. Where anything is not known, or not as it was guessed, rows are loaded first.
+pub(super) async fn run(db: &mut Connection, units: &[Vec<Command>], means: &Means<'_>) -> Result<Done, Stopped> {
+    let keys = Keys::of(units.iter().flatten());
+    if let Some(guess) = guess(units, &keys, means) {
+        match guess.write(db, means).await {
+            Err(stopped) if stopped.failure.remedy() == Remedy::Repeat => means.known.forget(&keys),
+            done => return done,
+        }
+    }
     let mut loaded = Rows::default();
-    let decided = decide(db, units, clock, &mut loaded).await;
+    let decided = decide(db, units, keys, means, &mut loaded).await;
     let (answers, changes) = match decided {
         Ok(decided) => decided,
-        Err(failure) => return Err(before(undone(db, failure).await)),
-    };
-    let done = Done {
-        answers,
-        rounds: changed_rounds(&changes),
-        executions: changes.rows.executions.keys().copied().collect(),
-        has_events: !changes.once.events.is_empty(),
+        Err(failure) => return Err(undone(db, failure).await.into()),
     };
     if changes.is_empty() {
         return match db.client.batch_execute("ROLLBACK").await {
-            Ok(()) => Ok(done),
-            Err(error) => Err(before(error.into())),
+            Ok(()) => Ok(Done::of(answers, &changes)),
+            Err(error) => Err(Failure::from(error).into()),
         };
     }
-    let notice = notices.filter(|_| done.has_events).map(|notices| notices.of(&concerned(&changes.once.events)));
     let steps = match write::steps(&changes, &loaded) {
         Ok(steps) => steps,
-        Err(failure) => return Err(before(undone(db, failure).await)),
+        Err(failure) => return Err(undone(db, failure).await.into()),
     };
-    match write::commit(db, steps, notice).await {
-        Ok(()) => Ok(done),
-        // The commit behind the failed statement has become a rollback already.
-        Err(failure) => Err(Stopped { was_committing: failure.remedy() == Remedy::Reconnect, failure }),
+    // The commit behind a failed statement has become a rollback already.
+    let now = write::commit(db, &steps, Ending::Loaded, means.notice(&changes)).await.map_err(committing)?;
+    means.keep(&loaded, &changes, now);
+    Ok(Done::of(answers, &changes))
+}
+
+/// What was decided by guessed rows.
+struct Guess {
+    loaded: Rows,
+    answers: Vec<Answer>,
+    changes: Changes,
+    now: UnixMs,
+}
+
+/// Decides by what is known. None where that does not do: only what every row that was looked at is written or guarded for
+/// may be decided so.
+fn guess(units: &[Vec<Command>], keys: &Keys, means: &Means<'_>) -> Option<Guess> {
+    let now = match means.clock {
+        Some(clock) => clock.now(),
+        None => means.known.now()?,
+    };
+    let until = now.plus_ms(LATER_MS);
+    let loaded = means.known.rows(keys, until)?;
+    let (answers, changes) = apply_all(units, &loaded, now).ok()?;
+    let is_far = |found: &Found<Arc<Round>>| match found {
+        Ok(Some(round)) if round.status == Status::Pending => round.deadline.is_none_or(|at| at > until),
+        _ => true,
+    };
+    let is_sound = answers.iter().all(Result::is_ok)
+        && !changes.is_empty()
+        && loaded.rounds.keys().all(|id| changes.rows.rounds.contains_key(id))
+        && loaded.rounds.values().chain(changes.rows.rounds.values()).all(is_far);
+    is_sound.then_some(Guess { loaded, answers, changes, now })
+}
+
+impl Guess {
+    async fn write(self, db: &mut Connection, means: &Means<'_>) -> Result<Done, Stopped> {
+        let Self { loaded, answers, changes, now } = self;
+        let mut steps = write::checks(&changes, &loaded);
+        steps.extend(write::steps(&changes, &loaded)?);
+        let (earliest, latest) = (now.plus_ms(EARLIER_MS), now.plus_ms(LATER_MS));
+        let notice = means.notice(&changes);
+        let written = match means.clock {
+            None => write::commit(db, &steps, Ending::Guessed(earliest, latest), notice).await.map_err(committing),
+            // The database cannot be asked whether it is still the time by another clock: it is asked before the commit.
+            Some(clock) => {
+                db.client.batch_execute("BEGIN ISOLATION LEVEL READ COMMITTED").await.map_err(Failure::from)?;
+                let mut written = write::write_only(db, &steps).await;
+                if !(earliest..=latest).contains(&clock.now()) {
+                    written = written.and(Err(Failure::Stale));
+                }
+                match written {
+                    Ok(()) => write::commit(db, &[], Ending::Loaded, notice).await.map_err(committing),
+                    Err(failure) => Err(undone(db, failure).await.into()),
+                }
+            }
+        };
+        means.keep(&loaded, &changes, written?);
+        Ok(Done::of(answers, &changes))
+    }
+}
+
+/// Where the connection was lost it may have been committed.
+fn committing(failure: Failure) -> Stopped {
+    Stopped { was_committing: failure.remedy() == Remedy::Reconnect, failure }
+}
+
+impl Means<'_> {
+    fn notice(&self, changes: &Changes) -> Option<Notice<'_>> {
+        let notices = self.notices.filter(|_| !changes.once.events.is_empty())?;
+        Some(notices.of(&concerned(&changes.once.events)))
+    }
+
+    /// What has been committed is what is known from now on.
+    fn keep(&self, loaded: &Rows, changes: &Changes, now: UnixMs) {
+        self.known.note(loaded, changes);
+        self.known.note_now(now);
+    }
+}
+
+impl Done {
+    fn of(answers: Vec<Answer>, changes: &Changes) -> Self {
+        Self {
+            answers,
+            rounds: changed_rounds(changes),
+            executions: changes.rows.executions.keys().copied().collect(),
+            has_events: !changes.once.events.is_empty(),
+        }
     }
 }
 
@@ -91,13 +183,13 @@ async fn undone(db: &mut Connection, failure: Failure) -> Failure {
 async fn decide(
     db: &mut Connection,
     units: &[Vec<Command>],
-    clock: Option<&dyn Clock>,
+    mut keys: Keys,
+    means: &Means<'_>,
     loaded: &mut Rows,
 ) -> Result<(Vec<Answer>, Changes), Failure> {
-    let mut keys = Keys::of(units.iter().flatten());
     for look in 0..LOOKS_MAX {
         let database_now = load(db, &keys, loaded, look == 0).await?;
-        let now = clock.map_or(database_now, Clock::now);
+        let now = means.clock.map_or(database_now, Clock::now);
         match apply_all(units, loaded, now) {
             Ok(decided) => return Ok(decided),
             Err(missing) => keys = Keys::missing(missing),

@@ -1,5 +1,6 @@
 //! Rows as columns: what the statements that write take.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use sayso_core::command::{Creation, Token};
@@ -8,16 +9,37 @@ use sayso_core::execution::{Execution, Outcome};
 use sayso_core::id::{ExecutionId, RoundId};
 use sayso_core::json::Json;
 use sayso_core::policy::Grant;
-use sayso_core::round::{Digest, Failure, Round};
+use sayso_core::round::{Answered, Digest, Failure, Round};
 use sayso_core::time::UnixMs;
 use tokio_postgres::types::ToSql;
 
+use super::connection::Parameter;
 use super::memory::Requests;
 use super::value::{Corrupt, Key, Private};
-use crate::pending::grant_scope_text;
+use crate::pending::{grant_scope_text, is_sought};
 
-/// One column of an array of rows.
-pub(super) type Column<'a> = Box<dyn ToSql + Sync + Send + 'a>;
+/// One column of some rows.
+pub(super) type Column<'a> = Box<dyn Values + 'a>;
+
+/// The values of a column as a parameter.
+pub(super) trait Values: Send + Sync {
+    /// All of them as an array.
+    fn array(&self) -> Parameter<'_>;
+    /// The only one, where there is one.
+    fn only(&self) -> Option<Parameter<'_>>;
+}
+
+impl<T: ToSql + Sync + Send> Values for Vec<T> {
+    fn array(&self) -> Parameter<'_> {
+        self
+    }
+    fn only(&self) -> Option<Parameter<'_>> {
+        match self.as_slice() {
+            [only] => Some(only),
+            _ => None,
+        }
+    }
+}
 
 /// A row as it is now, with what is stored of it.
 type Change<'a, T> = (&'a T, &'a T);
@@ -26,30 +48,42 @@ pub(super) fn column<'a, R: Copy, T: ToSql + Sync + Send + 'a>(rows: &[R], pick:
     Box::new(rows.iter().copied().map(pick).collect::<Vec<T>>())
 }
 
-pub(super) fn of_rounds<'a>(rows: &[&'a Arc<Round>]) -> Vec<Column<'a>> {
-    let rows: &Vec<&'a Round> = &rows.iter().map(|row: &&'a Arc<Round>| &***row).collect();
+/// What never changes, with what is asked.
+pub(super) fn of_facts<'a>(rows: &[(&'a Round, &'a Requests)]) -> Vec<Column<'a>> {
+    vec![
+        column(rows, |(row, _)| Key(row.id.to_bytes())),
+        column(rows, |(row, _)| Key(row.execution_id.to_bytes())),
+        column(rows, |(row, _)| row.logical_operation_id.as_str()),
+        column(rows, |(row, _)| row.server.as_str()),
+        column(rows, |(row, _)| row.operation_kind.as_str()),
+        column(rows, |(row, _)| row.operation_name.as_str()),
+        column(rows, |(row, _)| row.asked_by.to_string()),
+        column(rows, |(row, _)| row.delivery.as_str()),
+        column(rows, |(row, _)| i64::from(row.index)),
+        column(rows, |(row, _)| i64::from(row.limit)),
+        column(rows, |(row, _)| row.created_at.0),
+        column(rows, |(row, _)| row.digest.to_bytes().to_vec()),
+        column(rows, |(row, _)| row.has_approval),
+        column(rows, |(_, asked): (&'a Round, &'a Requests)| Private(asked.requests.as_str())),
+        column(rows, |(_, asked): (&'a Round, &'a Requests)| Private(asked.calls.as_str())),
+        column(rows, |(_, asked)| asked.suggestion_of.map(|id| Key(id.to_bytes()))),
+    ]
+}
+
+/// The first state of new rounds.
+pub(super) fn of_states<'a>(rows: &[&'a Round]) -> Vec<Column<'a>> {
+    let sought = |row: &'a Round| Some(row.logical_operation_id.as_str()).filter(|name| is_sought(name));
     let mut columns = vec![
         column(rows, |row| Key(row.id.to_bytes())),
-        column(rows, |row| Key(row.execution_id.to_bytes())),
-        column(rows, |row| row.logical_operation_id.as_str()),
-        column(rows, |row| row.server.as_str()),
-        column(rows, |row| row.operation_kind.as_str()),
-        column(rows, |row| row.operation_name.as_str()),
-        column(rows, |row| row.asked_by.to_string()),
-        column(rows, |row| row.delivery.as_str()),
-        column(rows, |row| i64::from(row.index)),
-        column(rows, |row| i64::from(row.limit)),
-        column(rows, |row| row.created_at.0),
         column(rows, |row| row.deadline.map(|at| at.0)),
-        column(rows, |row| row.digest.to_bytes().to_vec()),
-        column(rows, |row| row.has_approval),
+        column(rows, sought),
     ];
     columns.extend(round_state(rows));
     columns
 }
 
 /// The key and the guard, then what changes.
-pub(super) fn of_round_states<'a>(changes: &[Change<'a, Arc<Round>>]) -> Vec<Column<'a>> {
+pub(super) fn of_state_changes<'a>(changes: &[Change<'a, Arc<Round>>]) -> Vec<Column<'a>> {
     let rows: Vec<&'a Round> = changes.iter().map(|(row, _): &Change<'a, Arc<Round>>| &***row).collect();
     let mut columns = vec![
         column(&rows, |row| Key(row.id.to_bytes())),
@@ -60,25 +94,25 @@ pub(super) fn of_round_states<'a>(changes: &[Change<'a, Arc<Round>>]) -> Vec<Col
 }
 
 fn round_state<'a>(rows: &[&'a Round]) -> Vec<Column<'a>> {
+    let withdrawn_from = |row: &'a Round| {
+        let failure = row.failure.as_ref()?;
+        (failure.code == Failure::WITHDRAWN).then_some(row.server.as_str())
+    };
     vec![
         column(rows, |row| row.status.as_str()),
         column(rows, |row| i64::from(row.rev)),
         column(rows, |row| row.fence.as_ref().map(|fence| fence.owner.as_str())),
         column(rows, |row| row.fence.as_ref().map(|fence| Key(fence.token.0.to_be_bytes()))),
         column(rows, |row| i64::from(row.delivery_attempts)),
-        column(rows, |row| row.answer_key.as_ref().map(|(key, _)| key.as_str())),
-        column(rows, |row| row.answer_key.as_ref().map(|(_, hash)| hash.as_slice())),
-        column(rows, |row| row.answered.as_ref().map(|answered| answered.principal.to_string())),
-        column(rows, |row| row.answered.as_ref().map(|answered| answered.channel.as_str())),
-        column(rows, |row| row.answered.as_ref().map(|answered| answered.at.0)),
-        column(rows, |row| row.answered.as_ref().and_then(|answered| answered.action).map(|action| action.as_str())),
         column(rows, |row| row.collect_key.as_deref()),
+        column(rows, |row| row.answered.as_ref().map(|answered| answered.at.0)),
         column(rows, |row| row.delivery_started_at.map(|at| at.0)),
         column(rows, |row| row.delivered_at.map(|at| at.0)),
         column(rows, |row| row.finished_at.map(|at| at.0)),
         column(rows, |row| row.url_completed_at.map(|at| at.0)),
         column(rows, |row| row.failure.as_ref().map(|failure| failure.code.as_str())),
         column(rows, |row| row.failure.as_ref().map(|failure| failure.message.as_str())),
+        column(rows, withdrawn_from),
     ]
 }
 
@@ -107,12 +141,15 @@ pub(super) fn of_executions<'a>(rows: &[&'a Execution]) -> Vec<Column<'a>> {
     ]
 }
 
-/// An execution's row is locked while it is decided about, so its guard is only that it is there.
-pub(super) fn of_execution_states<'a>(changes: &[Change<'a, Execution>]) -> Vec<Column<'a>> {
+/// The key and the guard, which is how often the row had been written, then what changes.
+pub(super) fn of_execution_states<'a>(
+    changes: &[Change<'a, Execution>],
+    revs: &HashMap<ExecutionId, i64>,
+) -> Vec<Column<'a>> {
     let rows: Vec<&'a Execution> = changes.iter().map(|(row, _)| *row).collect();
     vec![
         column(&rows, |row| Key(row.id.to_bytes())),
-        column(&rows, |row| row.created_at.0),
+        column(&rows, |row| revs.get(&row.id).copied().unwrap_or_default()),
         column(&rows, |row| row.owner.as_deref()),
         column(&rows, |row| row.ends_with_round),
         column(&rows, |row| i64::from(row.pending_inputs)),
@@ -172,20 +209,19 @@ pub(super) fn of_grant_states<'a>(changes: &[Change<'a, Grant>]) -> Vec<Column<'
     ]
 }
 
-pub(super) fn of_requests<'a>(rows: &[&'a Requests]) -> Vec<Column<'a>> {
-    vec![
-        column(rows, |row| Key(row.round.to_bytes())),
-        column(rows, |row: &'a Requests| Private(row.requests.as_str())),
-        column(rows, |row: &'a Requests| Private(row.calls.as_str())),
-        column(rows, |row| row.suggestion_of.map(|id| Key(id.to_bytes()))),
-    ]
-}
+/// An answer with who gave it: its round's key and its mark of being answered.
+pub(super) type Given<'a> = (&'a (RoundId, Json, Json), &'a (String, [u8; 32]), &'a Answered);
 
-pub(super) fn of_answers<'a>(rows: &[&'a (RoundId, Json, Json)]) -> Vec<Column<'a>> {
+pub(super) fn of_answers<'a>(rows: &[Given<'a>]) -> Vec<Column<'a>> {
     vec![
-        column(rows, |(round, _, _)| Key(round.to_bytes())),
-        column(rows, |(_, submitted, _): &'a (RoundId, Json, Json)| Private(submitted.as_str())),
-        column(rows, |(_, _, effective): &'a (RoundId, Json, Json)| Private(effective.as_str())),
+        column(rows, |((round, _, _), _, _)| Key(round.to_bytes())),
+        column(rows, |(_, (key, _), _): Given<'a>| key.as_str()),
+        column(rows, |(_, (_, hash), _): Given<'a>| hash.as_slice()),
+        column(rows, |(_, _, answered)| answered.principal.to_string()),
+        column(rows, |(_, _, answered)| answered.channel.as_str()),
+        column(rows, |(_, _, answered)| answered.action.map(|action| action.as_str())),
+        column(rows, |((_, submitted, _), _, _): Given<'a>| Private(submitted.as_str())),
+        column(rows, |((_, _, effective), _, _): Given<'a>| Private(effective.as_str())),
     ]
 }
 

@@ -12,12 +12,17 @@ use tokio_postgres::{Client, Config, NoTls, Row, Statement};
 use sayso_core::error::Error;
 
 use super::failure::Failure;
+use super::statements::{Shape, composed};
 
 /// After this the database is taken to be gone: a caller that has waited so long has given up.
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 const CONNECT_PATIENCE: Duration = Duration::from_secs(5);
 /// A peer that vanished without a word is noticed after this, and not after two hours.
 const KEEPALIVE: Duration = Duration::from_secs(30);
+
+/// Composed statements that a connection keeps; past this all are forgotten, which costs preparing them again. A few dozen are in
+/// use: what batches write is much the same.
+const COMPOSED_MAX: usize = 64;
 
 /// A parameter of a statement.
 pub(super) type Parameter<'a> = &'a (dyn ToSql + Sync);
@@ -45,6 +50,8 @@ pub(super) fn configure(url: &str) -> Result<Config, Error> {
 pub(super) struct Connection {
     pub(super) client: Client,
     statements: HashMap<String, Statement>,
+    /// The statements that write, by what they are composed of.
+    composed: HashMap<Shape, Statement>,
 }
 
 impl Connection {
@@ -54,7 +61,7 @@ impl Connection {
         tokio::spawn(async move { drop(session.await) });
         // A process that is frozen in the middle of a transaction must not hold its rows for ever.
         client.batch_execute("SET idle_in_transaction_session_timeout = '15s'; SET lock_timeout = '10s'").await?;
-        Ok(Self { client, statements: HashMap::new() })
+        Ok(Self { client, statements: HashMap::new(), composed: HashMap::new() })
     }
 
     /// A session for transactions that touch rows by key. Each statement is planned once, for tables of any size: a plan
@@ -82,6 +89,19 @@ impl Connection {
         }
         let new = self.client.prepare(sql).await?;
         self.statements.insert(sql.to_owned(), new.clone());
+        Ok(new)
+    }
+
+    /// The prepared statement of this shape.
+    pub(super) async fn composed(&mut self, shape: Shape) -> Result<Statement, Failure> {
+        if let Some(known) = self.composed.get(&shape) {
+            return Ok(known.clone());
+        }
+        if self.composed.len() >= COMPOSED_MAX {
+            self.composed.clear();
+        }
+        let new = self.client.prepare(&composed(&shape)).await?;
+        self.composed.insert(shape, new.clone());
         Ok(new)
     }
 

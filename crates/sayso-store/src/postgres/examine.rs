@@ -22,7 +22,7 @@ const SETTINGS: &str = "SELECT name, setting FROM pg_settings WHERE name IN
 const ORPHANS: [(&str, &str); 5] = [
     (
         "rounds without what they ask",
-        "FROM rounds WHERE NOT EXISTS (SELECT 1 FROM round_requests WHERE round_requests.round_id = rounds.id)",
+        "FROM round_states WHERE NOT EXISTS (SELECT 1 FROM round_facts WHERE round_facts.id = round_states.id)",
     ),
     (
         "rounds without their execution",
@@ -30,8 +30,8 @@ const ORPHANS: [(&str, &str); 5] = [
     ),
     (
         "answered rounds without their answer",
-        "FROM rounds WHERE answered_at IS NOT NULL
-         AND NOT EXISTS (SELECT 1 FROM answers WHERE answers.round_id = rounds.id)",
+        "FROM round_states WHERE answered_at IS NOT NULL
+         AND NOT EXISTS (SELECT 1 FROM round_answers WHERE round_answers.round_id = round_states.id)",
     ),
     (
         "finished rounds whose opaque state is still kept",
@@ -116,7 +116,7 @@ async fn look(db: &mut Taken<'_>, examined: &mut Examined, facts: &mut DatabaseF
 async fn look_at_events(db: &mut Taken<'_>, examined: &mut Examined, facts: &mut DatabaseFacts) {
     // The end as noted first: the chain may grow while it is followed, and never shrinks.
     let end = sequencer(db, facts).await;
-    match table(db, "SELECT count(*), min(at) FROM new_events").await {
+    match table(db, "SELECT coalesce(sum(cardinality(at)), 0)::bigint, min(at[1]) FROM new_events").await {
         Ok(found) => {
             let number = |at| match found.first().and_then(|row| row.get(at)) {
                 Some(Cell::Number(number)) => Some(*number),

@@ -16,6 +16,8 @@ pub(super) enum Failure {
     Late,
     /// A newer version has changed the schema.
     Newer,
+    /// What was guessed is out of date.
+    Stale,
 }
 
 impl From<tokio_postgres::Error> for Failure {
@@ -68,6 +70,7 @@ impl Failure {
         ];
         match (self, self.state()) {
             (Self::Database(_), None) | (Self::Late, _) => Remedy::Reconnect,
+            (Self::Stale, _) => Remedy::Repeat,
             (_, Some(state)) if IN_THE_WAY.contains(state) => Remedy::Repeat,
             // Class 57 is "operator intervention": the server goes down, or somebody ended our session.
             (_, Some(state)) if state.code().starts_with("57P") || state.code().starts_with("08") => Remedy::Reconnect,
@@ -93,6 +96,7 @@ impl Failure {
             Self::Corrupt(what) => return Error::Corrupt(what),
             Self::Newer => return newer_schema(),
             Self::Late => "the database does not answer",
+            Self::Stale => "other processes were always first",
             Self::Database(_) => match self.state() {
                 None => "the database cannot be reached",
                 Some(state) => reason(state),

@@ -76,6 +76,18 @@ impl Keys {
         keys
     }
 
+    /// Whether all of it is of a kind that is remembered.
+    pub(super) fn can_be_guessed(&self) -> bool {
+        self.unfinished.is_empty()
+            && self.operations.is_empty()
+            && self.tokens.is_empty()
+            && self.grants.is_empty()
+            && self.token_hashes.is_empty()
+            && self.sessions.is_empty()
+            && self.reviewed.is_empty()
+            && self.tools_reviewed.is_empty()
+    }
+
     fn add(&mut self, key: Key) {
         match key {
             Key::Round(id) => drop(self.rounds.insert(id)),

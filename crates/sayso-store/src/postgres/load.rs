@@ -16,30 +16,28 @@ use super::memory::Rows;
 use super::value::{Columns, Corrupt, Key};
 use super::{open, rows};
 
-/// Of rounds, those with these ids.
-static ROUNDS: LazyLock<String> = LazyLock::new(|| {
-    format!("SELECT {} FROM rounds WHERE id = ANY ($1::uuid[]) ORDER BY id FOR UPDATE", rows::ROUND_COLUMNS)
-});
+/// Locks the states of rounds, those with these ids. They are read by a statement behind this: one that had waited for a
+/// lock would see the new state beside an answer that was not there yet when it began.
+const LOCKED: &str = "SELECT 1 FROM round_states WHERE id = ANY ($1::uuid[]) ORDER BY id FOR UPDATE";
+static ROUNDS: LazyLock<String> =
+    LazyLock::new(|| format!("SELECT {} FROM rounds WHERE id = ANY ($1::uuid[])", rows::ROUND_COLUMNS));
 
 /// Also every unfinished round of executions that end with their last round, where a round that may be it is given in
-/// $2, and of the executions in $3.
-static ROUNDS_AND_SIBLINGS: LazyLock<String> = LazyLock::new(|| {
-    format!(
-        "SELECT {} FROM rounds WHERE id IN (
-             SELECT unnest($1::uuid[])
-             UNION SELECT s.id FROM rounds s WHERE s.finished_at IS NULL AND s.execution_id IN (
-                 SELECT unnest($3::uuid[])
-                 UNION SELECT r.execution_id FROM rounds r JOIN executions e ON e.id = r.execution_id
-                     WHERE r.id = ANY ($2::uuid[]) AND e.ends_with_round))
-         ORDER BY id FOR UPDATE",
-        rows::ROUND_COLUMNS
-    )
-});
+/// $2, and of the executions in $3. The executions are locked, so that they get no others meanwhile.
+const SIBLINGS: &str = "SELECT unnest($1::uuid[])
+    UNION SELECT s.id FROM rounds s WHERE s.finished_at IS NULL AND s.execution_id IN (
+        SELECT unnest($3::uuid[])
+        UNION SELECT f.execution_id FROM round_facts f JOIN executions e ON e.id = f.execution_id
+            WHERE f.id = ANY ($2::uuid[]) AND e.ends_with_round)";
+static LOCKED_SIBLINGS: LazyLock<String> =
+    LazyLock::new(|| format!("SELECT 1 FROM round_states WHERE id IN ({SIBLINGS}) ORDER BY id FOR UPDATE"));
+static ROUNDS_AND_SIBLINGS: LazyLock<String> =
+    LazyLock::new(|| format!("SELECT {} FROM rounds WHERE id IN ({SIBLINGS})", rows::ROUND_COLUMNS));
 
 static EXECUTIONS: LazyLock<String> = LazyLock::new(|| {
     format!(
-        "SELECT {} FROM executions WHERE id IN (
-             SELECT unnest($1::uuid[]) UNION SELECT execution_id FROM rounds WHERE id = ANY ($2::uuid[]))
+        "SELECT {}, rev FROM executions WHERE id IN (
+             SELECT unnest($1::uuid[]) UNION SELECT execution_id FROM round_facts WHERE id = ANY ($2::uuid[]))
          ORDER BY id FOR UPDATE",
         rows::EXECUTION_COLUMNS
     )
@@ -48,14 +46,14 @@ static EXECUTIONS: LazyLock<String> = LazyLock::new(|| {
 /// Leases are read as they stand: whoever renews one at the same time comes before or after.
 const OWNERS: &str = "SELECT owner, expires_at FROM owners WHERE owner IN (
         SELECT unnest($1::text[])
-        UNION SELECT owner FROM rounds WHERE id = ANY ($2::uuid[]) AND owner IS NOT NULL)";
+        UNION SELECT owner FROM round_states WHERE id = ANY ($2::uuid[]) AND owner IS NOT NULL)";
 
 const CONTENTS: &str = "SELECT k.round_id, effective, request_state FROM unnest($1::uuid[]) AS k (round_id)
-    LEFT JOIN answers a ON a.round_id = k.round_id LEFT JOIN request_states s ON s.round_id = k.round_id";
+    LEFT JOIN round_answers a ON a.round_id = k.round_id LEFT JOIN request_states s ON s.round_id = k.round_id";
 
 const OPERATIONS: &str = "SELECT DISTINCT ON (execution_id, operation)
         execution_id, operation, round_index, server, operation_kind, operation_name
-    FROM rounds WHERE (execution_id, operation) IN (SELECT * FROM unnest($1::uuid[], $2::text[]))
+    FROM round_facts WHERE (execution_id, operation) IN (SELECT * FROM unnest($1::uuid[], $2::text[]))
     ORDER BY execution_id, operation, round_index DESC";
 
 const CREATIONS: &str = "SELECT principal, key, round_id, fingerprint FROM creations
@@ -100,7 +98,9 @@ pub(super) async fn load(db: &mut Connection, keys: &Keys, loaded: &mut Rows, be
     let (
         begun,
         executions,
+        locked,
         rounds,
+        locked_siblings,
         siblings,
         owners,
         contents,
@@ -117,7 +117,9 @@ pub(super) async fn load(db: &mut Connection, keys: &Keys, loaded: &mut Rows, be
         biased;
         async { if begins { client.batch_execute("BEGIN ISOLATION LEVEL READ COMMITTED").await } else { Ok(()) } },
         ask(client, of.executions, [&by.executions, &by.with_execution]),
+        ask(client, of.locked, [&by.rounds]),
         ask(client, of.rounds, [&by.rounds]),
+        ask(client, of.locked_siblings, [&by.rounds, &by.finishing, &by.unfinished]),
         ask(client, of.siblings, [&by.rounds, &by.finishing, &by.unfinished]),
         ask(client, of.owners, [&by.owners, &by.rounds]),
         ask(client, of.contents, [&by.contents]),
@@ -133,6 +135,7 @@ pub(super) async fn load(db: &mut Connection, keys: &Keys, loaded: &mut Rows, be
     );
     begun?;
     note_executions(keys, loaded, &executions?)?;
+    drop((locked?, locked_siblings?));
     note_rounds(keys, loaded, rounds?.iter().chain(&siblings?))?;
     note_owners(keys, loaded, &owners?)?;
     note_contents(loaded, &contents?)?;
@@ -155,7 +158,9 @@ pub(super) async fn load(db: &mut Connection, keys: &Keys, loaded: &mut Rows, be
 /// The statements that `keys` need; preparing them on a connection for the first time takes flights of its own.
 struct Statements {
     executions: Option<Statement>,
+    locked: Option<Statement>,
     rounds: Option<Statement>,
+    locked_siblings: Option<Statement>,
     siblings: Option<Statement>,
     owners: Option<Statement>,
     contents: Option<Statement>,
@@ -176,7 +181,9 @@ impl Statements {
         let needs_tokens = !keys.tokens.is_empty() || !keys.token_hashes.is_empty();
         Ok(Self {
             executions: db.statement_if(needs_executions, &EXECUTIONS).await?,
+            locked: db.statement_if(!with_siblings && !keys.rounds.is_empty(), LOCKED).await?,
             rounds: db.statement_if(!with_siblings && !keys.rounds.is_empty(), &ROUNDS).await?,
+            locked_siblings: db.statement_if(with_siblings, &LOCKED_SIBLINGS).await?,
             siblings: db.statement_if(with_siblings, &ROUNDS_AND_SIBLINGS).await?,
             owners: db.statement_if(!keys.owners.is_empty() || !keys.rounds.is_empty(), OWNERS).await?,
             contents: db.statement_if(!keys.contents.is_empty(), CONTENTS).await?,
@@ -242,7 +249,9 @@ fn note_executions(keys: &Keys, loaded: &mut Rows, found: &[Row]) -> Result<(), 
         loaded.executions.entry(*id).or_insert(Ok(None));
     }
     for row in found {
-        let id = Columns::of(row, "execution").id(0, ExecutionId::from_bytes)?;
+        let columns = Columns::of(row, "execution");
+        let id = columns.id(0, ExecutionId::from_bytes)?;
+        loaded.revs.insert(id, columns.get(rows::EXECUTION_COLUMN_COUNT)?);
         loaded.executions.insert(id, rows::read_execution(row).map(Some));
     }
     Ok(())

@@ -28,6 +28,8 @@ pub(super) type Review = (Digest, UnixMs);
 pub(super) struct Rows {
     pub(super) rounds: HashMap<RoundId, Found<Arc<Round>>>,
     pub(super) executions: HashMap<ExecutionId, Found<Execution>>,
+    /// How often the row of an execution had been written when it was loaded.
+    pub(super) revs: HashMap<ExecutionId, i64>,
     pub(super) owners: HashMap<String, Option<UnixMs>>,
     pub(super) answers: HashMap<RoundId, Found<Json>>,
     pub(super) request_states: HashMap<RoundId, Option<String>>,

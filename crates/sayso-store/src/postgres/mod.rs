@@ -7,7 +7,9 @@ mod connection;
 mod examine;
 mod failure;
 mod keys;
+mod known;
 mod load;
+mod looks;
 mod memory;
 mod notice;
 mod open;
@@ -30,7 +32,7 @@ use sayso_core::id::{ExecutionId, GrantId, RoundId};
 use sayso_core::json::Json;
 use sayso_core::policy::Grant;
 use sayso_core::principal::Principal;
-use sayso_core::round::Digest;
+use sayso_core::round::{Digest, Round};
 use sayso_core::time::UnixMs;
 use tokio::sync::watch::Sender;
 
@@ -39,6 +41,8 @@ use crate::{Abandoned, ExecutionFilter, GrantFilter, Hints, Observing, RoundFilt
 
 use connection::{Connection, Pool, Taken};
 use failure::Failure;
+use known::Known;
+use looks::Looks;
 use notice::Notices;
 use sequencer::Sequencer;
 use value::{Columns, Corrupt};
@@ -76,8 +80,10 @@ const CONNECTIONS_MIN: usize = APART + 3;
 pub struct PostgresStore {
     writer: Writer,
     readers: Arc<Pool>,
+    looks: Arc<Looks>,
     sequencer: Sequencer,
     clock: Option<Arc<dyn Clock>>,
+    known: Arc<Known>,
     observers: Option<Arc<Observers>>,
     /// Dropped, it ends the tasks that hear of others.
     _open: Sender<()>,
@@ -98,13 +104,13 @@ impl PostgresStore {
         let readers = Arc::new(Pool::new(config.clone(), connections - writers, first));
         let sequencer = Sequencer::start(config.clone())?;
         let (opened, closed) = tokio::sync::watch::channel(());
-        let mut observers = None;
+        let (mut observers, known) = (None, Arc::<Known>::default());
         if let Some(hints) = options.hints.clone() {
             if options.poll_only {
                 let waiting = observers.insert(Arc::<Observers>::default());
                 tokio::spawn(watch::follow(readers.clone(), waiting.clone(), hints, closed));
             } else {
-                tokio::spawn(watch::listen(config.clone(), notices.clone(), hints, closed));
+                tokio::spawn(watch::listen(config.clone(), notices.clone(), hints, known.clone(), closed));
             }
         }
         let shared = Shared {
@@ -113,14 +119,30 @@ impl PostgresStore {
             hints: options.hints,
             notices: (!options.poll_only).then_some(notices),
             sequencer: sequencer.wake.clone(),
+            known: known.clone(),
             free: Default::default(),
         };
         let writer = Writer::start(shared, writers);
-        Ok(Self { writer, readers, sequencer, clock: options.clock, observers, _open: opened })
+        Ok(Self {
+            writer,
+            looks: Looks::new(readers.clone()),
+            readers,
+            sequencer,
+            clock: options.clock,
+            known,
+            observers,
+            _open: opened,
+        })
     }
 
     async fn reading(&self) -> Result<Taken<'_>, Error> {
         self.readers.take().await.map_err(Failure::unchanged)
+    }
+
+    async fn ask_now(&self) -> Result<UnixMs, Failure> {
+        let now = database_now(&mut self.readers.take().await?).await?;
+        self.known.note_now(now);
+        Ok(now)
     }
 
     /// Events are read where they stand: those of a full page, and otherwise once the latest have their place.
@@ -160,11 +182,17 @@ impl Store for PostgresStore {
     async fn now(&self) -> Result<UnixMs, Error> {
         match &self.clock {
             Some(clock) => Ok(clock.now()),
-            None => database_now(&mut self.reading().await?).await.map_err(Failure::unchanged),
+            None => match self.known.now() {
+                Some(now) => Ok(now),
+                None => self.ask_now().await.map_err(Failure::unchanged),
+            },
         }
     }
     async fn round(&self, id: RoundId) -> Result<Option<StoredRound>, Error> {
-        rows::stored_round(&mut self.reading().await?, id).await.map_err(Failure::unchanged)
+        rows::stored_round(&mut self.reading().await?, id, &self.known).await.map_err(Failure::unchanged)
+    }
+    async fn row(&self, id: RoundId) -> Result<Option<Round>, Error> {
+        self.looks.row(id).await
     }
     async fn rounds(&self, filter: RoundFilter) -> Result<Vec<StoredRound>, Error> {
         rows::stored_rounds(&mut self.reading().await?, &filter).await.map_err(Failure::unchanged)

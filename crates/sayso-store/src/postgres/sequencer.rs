@@ -5,17 +5,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::try_join_all;
 use sayso_core::error::Error;
-use sayso_core::event::Event;
+use sayso_core::event::{Event, NewEvent};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
-use tokio_postgres::{Config, Row};
+use tokio_postgres::{Client, Config, Row, Statement};
 
-use super::columns::{Column, column, of_events};
+use super::columns::{Column, of_events};
 use super::connection::{Connection, PATIENCE, Parameter, Taken, ask};
 use super::failure::Failure;
 use super::open;
-use super::rows::{self, EventRow};
+use super::rows;
 use super::value::{Columns, Corrupt};
 
 /// How long the lease is. Whoever lost the process that held it waits this long for their events.
@@ -25,10 +26,14 @@ const LOOK_EVERY: Duration = Duration::from_millis(25);
 /// How often the others look whether the holder lives, and how often at most where they have something to do.
 const STAND_BY_LOOK_EVERY: Duration = Duration::from_secs(1);
 const STAND_BY_LOOK_AFTER: Duration = Duration::from_millis(50);
-/// Under load a step is worth its commit only if it takes several batches' events.
-const STEP_EVERY: Duration = Duration::from_millis(5);
-/// Events of one step.
-const STEP_EVENTS: i64 = 2_000;
+/// Under load a step is worth its commit only if it takes several batches' events. Whoever reads events does not wait for it.
+const STEP_EVERY: Duration = Duration::from_millis(10);
+/// How often a reader who waits for a step looks whether another process has done it.
+const CATCH_UP_EVERY: Duration = Duration::from_millis(5);
+/// Transactions whose events are taken in one step.
+const STEP_LISTS: i64 = 64;
+/// Events of a part of the chain that is stored as one list: a page of events reads a little more than it needs.
+const EVENTS_A_LIST: usize = 256;
 /// How long a reader waits for events that were there before it asked: longer than it takes to replace a holder that died.
 const CATCH_UP_MAX: Duration = Duration::from_secs(5);
 
@@ -73,7 +78,7 @@ impl Sequencer {
         while Instant::now() < until {
             self.hurry.notify_one();
             // The step may be another process's: then nobody tells.
-            let _ = tokio::time::timeout(STEP_EVERY, steps.changed()).await;
+            let _ = tokio::time::timeout(CATCH_UP_EVERY, steps.changed()).await;
             if !rows::unsequenced_up_to(db, last).await? {
                 return Ok(());
             }
@@ -131,8 +136,7 @@ impl Task {
     /// Returns when it is time to look again; an error when the store is closed.
     async fn pause(&mut self, moved: bool) -> Result<(), ()> {
         let (look_after, look_every) = match (self.holds, moved) {
-            (true, true) => (STEP_EVERY, LOOK_EVERY),
-            (true, false) => (Duration::ZERO, LOOK_EVERY),
+            (true, _) => (STEP_EVERY, LOOK_EVERY),
             (false, _) => (STAND_BY_LOOK_AFTER, STAND_BY_LOOK_EVERY),
         };
         let pause = async {
@@ -238,7 +242,7 @@ async fn locked_step(db: &mut Connection, name: &str) -> Result<Step, Failure> {
         biased;
         db.client.batch_execute("BEGIN ISOLATION LEVEL READ COMMITTED"),
         db.client.query(&lock, &[]),
-        db.client.query(&take, &[&STEP_EVENTS]),
+        db.client.query(&take, &[&STEP_LISTS]),
     );
     begun?;
     let end = End::read(&end?)?;
@@ -246,11 +250,11 @@ async fn locked_step(db: &mut Connection, name: &str) -> Result<Step, Failure> {
         db.client.batch_execute("ROLLBACK").await?;
         return Ok(Step::Held);
     }
-    let taken: Vec<EventRow> = taken?.iter().map(rows::read_new_event).collect::<Result<_, _>>()?;
-    let positions: Vec<i64> = taken.iter().map(|row| row.position).collect();
-    let mut chain = Vec::with_capacity(taken.len());
+    let taken: Vec<(i64, Vec<NewEvent>)> = taken?.iter().map(rows::read_new_events).collect::<Result<_, _>>()?;
+    let positions: Vec<i64> = taken.iter().map(|(position, _)| *position).collect();
+    let mut chain = Vec::new();
     let (mut seq, mut hash) = (end.seq, end.hash);
-    for EventRow { event, .. } in taken {
+    for event in taken.into_iter().flat_map(|(_, events)| events) {
         let event = Event::chained(event, seq.saturating_add(1), hash);
         (seq, hash) = (event.seq, event.hash);
         chain.push(event);
@@ -269,26 +273,19 @@ async fn write_chain(
 ) -> Result<(), Failure> {
     let insert = db
         .statement(
-            "INSERT INTO events (at, execution_id, round_id, principal, channel, body, seq, previous_hash, hash)
-             SELECT * FROM unnest($1::bigint[], $2::uuid[], $3::uuid[], $4::text[], $5::text[], $6::text[],
-                                  $7::bigint[], $8::bytea[], $9::bytea[])",
+            "INSERT INTO event_groups (last_seq, previous_hash, at, execution_id, round_id, principal, channel, body, hash)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
         )
         .await?;
     let delete = db.statement("DELETE FROM new_events WHERE position = ANY ($1::bigint[])").await?;
     let extend =
         db.statement("UPDATE sequencer SET last_seq = $1, last_hash = $2, owner = $3, expires_at = $4").await?;
-    let events: Vec<&Event> = chain.iter().collect();
-    let bodies: Vec<_> = chain.iter().map(|event| &event.event).collect();
-    let mut columns: Vec<Column<'_>> = of_events(&bodies)?;
-    columns.push(column(&events, |event| i64::try_from(event.seq).unwrap_or(i64::MAX)));
-    columns.push(column(&events, |event: &Event| event.previous_hash.to_vec()));
-    columns.push(column(&events, |event: &Event| event.hash.to_vec()));
-    let parameters: Vec<Parameter<'_>> = columns.iter().map(|column| column.as_ref() as Parameter<'_>).collect();
+    let lists: Vec<List<'_>> = chain.chunks(EVENTS_A_LIST).map(List::of).collect::<Result<_, _>>()?;
     let hash = hash.as_slice();
     let last_seq = i64::try_from(seq).unwrap_or(i64::MAX);
     let (inserted, deleted, extended, committed) = tokio::join!(
         biased;
-        db.client.query(&insert, &parameters),
+        try_join_all(lists.iter().map(|list| list.insert(&db.client, &insert))),
         ask(&db.client, Some(delete), [&positions]),
         ask(&db.client, Some(extend), [&last_seq, &hash, &name, &expires_at]),
         db.client.batch_execute("COMMIT"),
@@ -298,4 +295,32 @@ async fn write_chain(
     extended?;
     committed?;
     Ok(())
+}
+
+/// A part of the chain as it is stored.
+struct List<'a> {
+    last_seq: i64,
+    previous_hash: &'a [u8],
+    columns: Vec<Column<'a>>,
+    hashes: Vec<&'a [u8]>,
+}
+
+impl<'a> List<'a> {
+    fn of(events: &'a [Event]) -> Result<Self, Corrupt> {
+        let (Some(first), Some(last)) = (events.first(), events.last()) else { return Err(Corrupt("event")) };
+        let bodies: Vec<&NewEvent> = events.iter().map(|event| &event.event).collect();
+        Ok(Self {
+            last_seq: i64::try_from(last.seq).unwrap_or(i64::MAX),
+            previous_hash: &first.previous_hash,
+            columns: of_events(&bodies)?,
+            hashes: events.iter().map(|event| event.hash.as_slice()).collect(),
+        })
+    }
+
+    async fn insert(&self, client: &Client, statement: &Statement) -> Result<(), tokio_postgres::Error> {
+        let mut parameters: Vec<Parameter<'_>> = vec![&self.last_seq, &self.previous_hash];
+        parameters.extend(self.columns.iter().map(|column| column.array()));
+        parameters.push(&self.hashes);
+        client.query(statement, &parameters).await.map(drop)
+    }
 }

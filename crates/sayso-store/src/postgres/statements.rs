@@ -1,89 +1,203 @@
-//! The statements that write: from arrays, a column each, so that a batch of any size is one statement a table.
+//! What is written, as one statement: a part a table, each from arrays, a column each, so that a batch of any size is one
+//! message to the database and one back.
 
-use std::sync::LazyLock;
-
+use super::open::SCHEMA_VERSION;
 use super::rows;
 
-/// `INSERT` of a table's columns from arrays of these types. Not an upsert: what is new here must not be there yet.
-fn insert(table: &str, columns: &str, types: &str) -> String {
-    format!("INSERT INTO {table} ({columns}) SELECT * FROM {}", unnest(types))
+/// What is done to one table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Part {
+    /// Executions that were decided by and do not change.
+    CheckExecutions,
+    /// Workers that were taken to live.
+    CheckOwners,
+    InsertExecutions,
+    UpdateExecutions,
+    InsertFacts,
+    InsertStates,
+    UpdateStates,
+    InsertTokens,
+    UpdateTokens,
+    InsertGrants,
+    UpdateGrants,
+    InsertRequestStates,
+    DeleteRequestStates,
+    InsertAnswers,
+    InsertCreations,
+    InsertResults,
+    InsertDetails,
+    InsertEvents,
+    UpsertOwners,
+    UpsertReviewed,
+    DeleteOwners,
 }
 
-/// `UPDATE` of a table by its id from arrays of these types. It fails unless it changes every row that it should: `guard`
-/// says what must still hold.
-fn update(table: &str, columns: &str, types: &str, guard: &str) -> String {
+/// The columns of a round that never change.
+const ROUND_FACTS: &str = "id, execution_id, operation, server, operation_kind, operation_name, asked_by, delivery, \
+    round_index, round_limit, created_at, digest, has_approval, requests, calls, suggestion_of";
+/// Those that change.
+const ROUND_STATE: &str = "status, rev, owner, token, delivery_attempts, collect_key, answered_at, delivery_started_at, \
+    delivered_at, finished_at, url_completed_at, failure_code, failure_message, withdrawn_from";
+const ANSWER_COLUMNS: &str =
+    "round_id, answer_key, answer_hash, answered_by, answered_channel, answered_action, submitted, effective";
+const EXECUTION_STATE: &str = "owner, ends_with_round, pending_inputs, pending_approvals, finished_at, outcome, failure_code, failure_message, \
+     collected_at";
+const EVENT_COLUMNS: &str = "at, execution_id, round_id, principal, channel, body";
+
+impl Part {
+    /// The types of its columns.
+    fn types(self) -> &'static str {
+        match self {
+            Self::CheckExecutions => "uuid, bigint",
+            Self::CheckOwners | Self::UpsertOwners => "text, bigint",
+            Self::InsertExecutions => {
+                "uuid, text, text, text, boolean, bigint, bigint, bigint, bigint, text, text, text, bigint"
+            }
+            Self::UpdateExecutions => "uuid, bigint, text, boolean, bigint, bigint, bigint, text, text, text, bigint",
+            Self::InsertFacts => {
+                "uuid, uuid, text, text, text, text, text, text, bigint, bigint, bigint, bytea, boolean, text, text, uuid"
+            }
+            Self::InsertStates => {
+                "uuid, bigint, text, text, bigint, text, uuid, bigint, text, bigint, bigint, bigint, bigint, bigint, text, \
+                 text, text"
+            }
+            Self::UpdateStates => {
+                "uuid, bigint, text, bigint, text, uuid, bigint, text, bigint, bigint, bigint, bigint, bigint, text, text, \
+                 text"
+            }
+            Self::InsertTokens => "uuid, text, text, bytea, bigint, bigint, bigint",
+            Self::UpdateTokens => "uuid, bigint, bigint",
+            Self::InsertGrants => "uuid, text, text, text, uuid, text, bigint, bigint, bigint, bigint, bigint",
+            Self::UpdateGrants => "uuid, bigint, bigint, bigint",
+            Self::InsertRequestStates => "uuid, bytea",
+            Self::DeleteRequestStates => "uuid",
+            Self::InsertAnswers => "uuid, text, bytea, text, text, text, text, text",
+            Self::InsertCreations => "text, text, uuid, bytea",
+            Self::InsertResults | Self::InsertDetails => "uuid, text",
+            Self::InsertEvents => "bigint[], uuid[], uuid[], text[], text[], text[]",
+            Self::UpsertReviewed => "text, bytea, bytea, bigint",
+            Self::DeleteOwners => "text",
+        }
+    }
+
+    /// Its SQL, with parameters from `$first`: arrays, or the values of the `only` row.
+    fn sql(self, first: usize, only: bool) -> String {
+        let values = values(self.types(), first, only || self == Self::InsertEvents);
+        let keys = |kind: &str| if only { format!("= ${first}") } else { format!("= ANY (${first}::{kind}[])") };
+        let insert =
+            |table: &str, columns: &str| format!("INSERT INTO {table} ({columns}) SELECT * FROM {values} AS n");
+        match self {
+            Self::CheckExecutions => format!(
+                "SELECT 1 FROM executions t JOIN {values} AS n (id, was) ON t.id = n.id WHERE t.rev = n.was FOR SHARE OF t"
+            ),
+            Self::CheckOwners => format!(
+                "SELECT 1 FROM owners t JOIN {values} AS n (owner, lives) ON t.owner = n.owner WHERE t.expires_at >= n.lives"
+            ),
+            Self::InsertExecutions => insert("executions", rows::EXECUTION_COLUMNS),
+            Self::UpdateExecutions => update("executions", EXECUTION_STATE, &values, ", rev = t.rev + 1", "rev"),
+            Self::InsertFacts => insert("round_facts", ROUND_FACTS),
+            Self::InsertStates => insert("round_states", &format!("id, deadline, sought, {ROUND_STATE}")),
+            Self::UpdateStates => update("round_states", ROUND_STATE, &values, "", "rev"),
+            Self::InsertTokens => insert("tokens", rows::TOKEN_COLUMNS),
+            Self::UpdateTokens => update("tokens", "revoked_at", &values, "", "created_at"),
+            Self::InsertGrants => insert("grants", rows::GRANT_COLUMNS),
+            Self::UpdateGrants => update("grants", "uses, revoked_at", &values, "", "uses"),
+            Self::InsertRequestStates => insert("request_states", "round_id, request_state"),
+            Self::DeleteRequestStates => format!("DELETE FROM request_states WHERE round_id {}", keys("uuid")),
+            Self::InsertAnswers => insert("round_answers", ANSWER_COLUMNS),
+            Self::InsertCreations => insert("creations", "principal, key, round_id, fingerprint"),
+            Self::InsertResults => insert("results", "execution_id, result"),
+            Self::InsertDetails => insert("round_details", "round_id, details"),
+            // One row, however many they are.
+            Self::InsertEvents => insert("new_events", EVENT_COLUMNS),
+            Self::UpsertOwners => {
+                let insert = insert("owners", "owner, expires_at");
+                format!("{insert} ON CONFLICT (owner) DO UPDATE SET expires_at = excluded.expires_at")
+            }
+            Self::UpsertReviewed => {
+                let insert = insert("reviewed", "agent, tool, definition, at");
+                format!(
+                    "{insert} ON CONFLICT (agent, tool) DO UPDATE SET definition = excluded.definition, at = excluded.at"
+                )
+            }
+            Self::DeleteOwners => format!("DELETE FROM owners WHERE owner {}", keys("text")),
+        }
+    }
+
+    /// Whether it answers with a row for each that it found as it should be: all of them must be.
+    fn is_guarded(self) -> bool {
+        matches!(
+            self,
+            Self::CheckExecutions
+                | Self::CheckOwners
+                | Self::UpdateExecutions
+                | Self::UpdateStates
+                | Self::UpdateTokens
+                | Self::UpdateGrants
+        )
+    }
+}
+
+/// `UPDATE` of a table by its id; `was` is the column that must still be as it was.
+fn update(table: &str, columns: &str, values: &str, and: &str, was: &str) -> String {
     let sets: Vec<_> = columns.split(',').map(str::trim).map(|name| format!("{name} = n.{name}")).collect();
     format!(
-        "WITH changed AS (UPDATE {table} t SET {} FROM {} AS n (id, was, {columns}) WHERE t.id = n.id{guard} RETURNING 1)
-         SELECT 1 / (count(*) = cardinality($1))::int FROM changed",
+        "UPDATE {table} t SET {}{and} FROM {values} AS n (id, was, {columns}) WHERE t.id = n.id AND t.{was} = n.was RETURNING 1",
         sets.join(", "),
-        unnest(&format!("uuid, bigint, {types}")),
     )
 }
 
-fn unnest(types: &str) -> String {
-    let places: Vec<_> =
-        types.split(',').map(str::trim).zip(1..).map(|(kind, place)| format!("${place}::{kind}[]")).collect();
-    format!("unnest({})", places.join(", "))
+/// The rows of the parameters, in the order in which they are given. Arrays are read by their subscripts: `unnest` would
+/// set up a table function for each of them, whose fixed cost is many times that of a row. One row is spelled out.
+fn values(types: &str, first: usize, only: bool) -> String {
+    let mut kinds = types.split(',').map(str::trim).zip(first..).peekable();
+    if only {
+        let values: Vec<_> = kinds.map(|(kind, place)| format!("${place}::{kind}")).collect();
+        return format!("(VALUES ({}))", values.join(", "));
+    }
+    let key = kinds.peek().map_or("", |(kind, _)| *kind);
+    let values: Vec<_> = kinds.map(|(kind, place)| format!("(${place}::{kind}[])[i]")).collect();
+    format!("(SELECT {} FROM generate_series(1, cardinality(${first}::{key}[])) AS i)", values.join(", "))
 }
 
-const ROUND_TYPES: &str = "uuid, uuid, text, text, text, text, text, text, bigint, bigint, bigint, bigint, bytea, boolean, \
-    text, bigint, text, uuid, bigint, text, bytea, text, text, bigint, text, text, bigint, bigint, bigint, bigint, text, text";
-/// The columns of a round that change, the last of [`rows::ROUND_COLUMNS`].
-const ROUND_STATE: &str = "status, rev, owner, token, delivery_attempts, answer_key, answer_hash, answered_by, \
-    answered_channel, answered_at, answered_action, collect_key, delivery_started_at, delivered_at, finished_at, \
-    url_completed_at, failure_code, failure_message";
-const ROUND_STATE_TYPES: &str = "text, bigint, text, uuid, bigint, text, bytea, text, text, bigint, text, text, bigint, \
-    bigint, bigint, bigint, text, text";
-const EXECUTION_TYPES: &str =
-    "uuid, text, text, text, boolean, bigint, bigint, bigint, bigint, text, text, text, bigint";
-const EXECUTION_STATE: &str = "owner, ends_with_round, pending_inputs, pending_approvals, finished_at, outcome, failure_code, failure_message, \
-     collected_at";
-const EXECUTION_STATE_TYPES: &str = "text, boolean, bigint, bigint, bigint, text, text, text, bigint";
-const GRANT_TYPES: &str = "uuid, text, text, text, uuid, text, bigint, bigint, bigint, bigint, bigint";
-const TOKEN_TYPES: &str = "uuid, text, text, bytea, bigint, bigint, bigint";
+/// What a statement that writes is composed of.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Shape {
+    pub(super) parts: Vec<Part>,
+    /// Each part has one row.
+    pub(super) only: bool,
+    /// It is a transaction of its own.
+    pub(super) guessed: bool,
+}
 
-pub(super) static INSERT_ROUNDS: LazyLock<String> =
-    LazyLock::new(|| insert("rounds", rows::ROUND_COLUMNS, ROUND_TYPES));
-pub(super) static UPDATE_ROUNDS: LazyLock<String> =
-    LazyLock::new(|| update("rounds", ROUND_STATE, ROUND_STATE_TYPES, " AND t.rev = n.was"));
-pub(super) static INSERT_EXECUTIONS: LazyLock<String> =
-    LazyLock::new(|| insert("executions", rows::EXECUTION_COLUMNS, EXECUTION_TYPES));
-pub(super) static UPDATE_EXECUTIONS: LazyLock<String> =
-    LazyLock::new(|| update("executions", EXECUTION_STATE, EXECUTION_STATE_TYPES, ""));
-pub(super) static INSERT_TOKENS: LazyLock<String> =
-    LazyLock::new(|| insert("tokens", rows::TOKEN_COLUMNS, TOKEN_TYPES));
-pub(super) static UPDATE_TOKENS: LazyLock<String> = LazyLock::new(|| update("tokens", "revoked_at", "bigint", ""));
-pub(super) static INSERT_GRANTS: LazyLock<String> =
-    LazyLock::new(|| insert("grants", rows::GRANT_COLUMNS, GRANT_TYPES));
-pub(super) static UPDATE_GRANTS: LazyLock<String> =
-    LazyLock::new(|| update("grants", "uses, revoked_at", "bigint, bigint", " AND t.uses = n.was"));
-pub(super) static INSERT_REQUESTS: LazyLock<String> =
-    LazyLock::new(|| insert("round_requests", "round_id, requests, calls, suggestion_of", "uuid, text, text, uuid"));
-pub(super) static INSERT_STATES: LazyLock<String> =
-    LazyLock::new(|| insert("request_states", "round_id, request_state", "uuid, bytea"));
-pub(super) const DELETE_STATES: &str = "DELETE FROM request_states WHERE round_id = ANY ($1::uuid[])";
-pub(super) static INSERT_ANSWERS: LazyLock<String> =
-    LazyLock::new(|| insert("answers", "round_id, submitted, effective", "uuid, text, text"));
-pub(super) static INSERT_CREATIONS: LazyLock<String> =
-    LazyLock::new(|| insert("creations", "principal, key, round_id, fingerprint", "text, text, uuid, bytea"));
-pub(super) static INSERT_RESULTS: LazyLock<String> =
-    LazyLock::new(|| insert("results", "execution_id, result", "uuid, text"));
-pub(super) static INSERT_DETAILS: LazyLock<String> =
-    LazyLock::new(|| insert("round_details", "round_id, details", "uuid, text"));
-pub(super) const INSERT_EVENTS: &str = "INSERT INTO new_events (at, execution_id, round_id, principal, channel, body)
-    SELECT at, execution_id, round_id, principal, channel, body
-    FROM unnest($1::bigint[], $2::uuid[], $3::uuid[], $4::text[], $5::text[], $6::text[])
-        WITH ORDINALITY AS n (at, execution_id, round_id, principal, channel, body, place) ORDER BY place";
-pub(super) static UPSERT_OWNERS: LazyLock<String> = LazyLock::new(|| {
-    let insert = insert("owners", "owner, expires_at", "text, bigint");
-    format!("{insert} ON CONFLICT (owner) DO UPDATE SET expires_at = excluded.expires_at")
-});
-pub(super) static UPSERT_REVIEWED: LazyLock<String> = LazyLock::new(|| {
-    let insert = insert("reviewed", "agent, tool, definition, at", "text, bytea, bytea, bigint");
-    format!("{insert} ON CONFLICT (agent, tool) DO UPDATE SET definition = excluded.definition, at = excluded.at")
-});
-pub(super) const DELETE_OWNERS: &str = "DELETE FROM owners WHERE owner = ANY ($1::text[])";
+/// The statement of this shape. It fails, with a division by zero, unless every guarded part finds every row that it is
+/// given as it should be; where it is `guessed` also unless the schema is ours and the database's time is between the last two
+/// parameters, once the rows are locked. It answers with that time.
+pub(super) fn composed(Shape { parts, only, guessed }: &Shape) -> String {
+    let (only, guessed) = (*only, *guessed);
+    let (mut with, mut guards, mut first) = (Vec::new(), String::from("TRUE"), 1);
+    for (number, part) in parts.iter().enumerate() {
+        with.push(format!("p{number} AS ({})", part.sql(first, only)));
+        if part.is_guarded() {
+            // A chain of CASE keeps the order: rows are locked in it, and the time is asked last.
+            let all = if only { "1".to_owned() } else { format!("cardinality(${first})") };
+            guards = format!("CASE WHEN {guards} THEN (SELECT count(*) FROM p{number}) = {all} END");
+        }
+        first += part.types().split(',').count();
+    }
+    if guessed {
+        guards = format!(
+            "CASE WHEN {guards} THEN {NOW} BETWEEN ${first}::bigint AND ${}::bigint
+                AND (SELECT version FROM sayso_schema) = {SCHEMA_VERSION} END",
+            first + 1
+        );
+    }
+    let with = if with.is_empty() { String::new() } else { format!("WITH {}", with.join(",\n")) };
+    format!("{with} SELECT 1 / coalesce({guards}, FALSE)::int, {NOW}")
+}
+
+/// The database's time. It goes on within a transaction.
+pub(super) const NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
 /// One notification a payload; they are merged with those of the same transaction only.
 pub(super) const NOTIFY: &str = "SELECT pg_notify($1, n.payload) FROM unnest($2::text[]) AS n (payload)";

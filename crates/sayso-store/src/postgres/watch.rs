@@ -12,8 +12,9 @@ use tokio_postgres::{AsyncMessage, Config, NoTls};
 
 use super::connection::Pool;
 use super::failure::Failure;
+use super::known::Known;
 use super::notice::Notices;
-use super::value::Columns;
+use super::value::{Columns, Key};
 use crate::{ChangedRound, Hints, Observing};
 
 /// How long to wait before connecting again: this, then twice as long each time.
@@ -21,21 +22,27 @@ const RECONNECT_AFTER: Duration = Duration::from_millis(100);
 const RECONNECT_AFTER_MAX: Duration = Duration::from_secs(5);
 /// How often a process that has somebody waiting looks for changes by other processes.
 const LOOK_EVERY: Duration = Duration::from_millis(25);
-/// Events looked at in one go.
-const LOOK_EVENTS: i64 = 1_000;
+/// Lists of events looked at in one go.
+const LOOK_LISTS: i64 = 200;
 
 /// Listens until the store is closed.
-pub(super) async fn listen(config: Config, notices: Notices, hints: Arc<dyn Hints>, mut closed: watch::Receiver<()>) {
+pub(super) async fn listen(
+    config: Config,
+    notices: Notices,
+    hints: Arc<dyn Hints>,
+    known: Arc<Known>,
+    mut closed: watch::Receiver<()>,
+) {
     tokio::select! {
         _ = closed.changed() => {}
-        () = listen_for_ever(&config, &notices, hints.as_ref()) => {}
+        () = listen_for_ever(&config, &notices, hints.as_ref(), &known) => {}
     }
 }
 
-async fn listen_for_ever(config: &Config, notices: &Notices, hints: &dyn Hints) {
+async fn listen_for_ever(config: &Config, notices: &Notices, hints: &dyn Hints, known: &Known) {
     let mut pause = RECONNECT_AFTER;
     loop {
-        if listen_once(config, notices, hints).await {
+        if listen_once(config, notices, hints, known).await {
             pause = RECONNECT_AFTER;
         }
         let jitter = Duration::from_millis(u64::from(getrandom::u32().unwrap_or_default() % 100));
@@ -45,7 +52,7 @@ async fn listen_for_ever(config: &Config, notices: &Notices, hints: &dyn Hints) 
 }
 
 /// Listens on one connection until it is lost; whether it got as far as listening.
-async fn listen_once(config: &Config, notices: &Notices, hints: &dyn Hints) -> bool {
+async fn listen_once(config: &Config, notices: &Notices, hints: &dyn Hints, known: &Known) -> bool {
     let Ok((client, mut session)) = config.connect(NoTls).await else { return false };
     let statement = notices.listen();
     let listening = async {
@@ -62,8 +69,9 @@ async fn listen_once(config: &Config, notices: &Notices, hints: &dyn Hints) -> b
             if let AsyncMessage::Notification(notification) = message
                 && let Some(concerned) = notices.read(notification.payload())
             {
-                let rounds: Vec<_> = concerned.rounds.into_iter().map(ChangedRound::from).collect();
                 let executions: Vec<ExecutionId> = concerned.executions.into_iter().collect();
+                known.changed_elsewhere(concerned.rounds.iter().copied(), &executions);
+                let rounds: Vec<_> = concerned.rounds.into_iter().map(ChangedRound::from).collect();
                 hints.changed(&rounds, &executions, 0);
             }
         }
@@ -134,14 +142,16 @@ async fn look(pool: &Pool, told: Option<i64>, hints: &dyn Hints) -> Result<i64, 
         hints.changed_elsewhere();
         return Ok(last);
     };
-    let sql = "SELECT seq, round_id, execution_id FROM events WHERE seq > $1 ORDER BY seq LIMIT $2";
-    let found = db.query(sql, &[&told, &LOOK_EVENTS]).await?;
+    let sql =
+        "SELECT last_seq, round_id, execution_id FROM event_groups WHERE last_seq > $1 ORDER BY last_seq LIMIT $2";
+    let found = db.query(sql, &[&told, &LOOK_LISTS]).await?;
     let (mut rounds, mut executions, mut last) = (Vec::new(), Vec::new(), told);
     for row in &found {
         let columns = Columns::of(row, "event");
         last = columns.get(0)?;
-        rounds.extend(columns.maybe_id(1, RoundId::from_bytes)?.map(ChangedRound::from));
-        executions.extend(columns.maybe_id(2, ExecutionId::from_bytes)?);
+        let (about_rounds, about_executions): (Vec<Option<Key>>, Vec<Option<Key>>) = (columns.get(1)?, columns.get(2)?);
+        rounds.extend(about_rounds.iter().flatten().map(|key| ChangedRound::from(RoundId::from_bytes(key.0))));
+        executions.extend(about_executions.iter().flatten().map(|key| ExecutionId::from_bytes(key.0)));
     }
     if !found.is_empty() {
         hints.changed(&rounds, &executions, u64::try_from(last).unwrap_or_default());

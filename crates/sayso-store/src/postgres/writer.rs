@@ -11,9 +11,10 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio_postgres::Config;
 use tokio_postgres::error::SqlState;
 
-use super::batch::{self, Answer, Done, Stopped};
+use super::batch::{self, Answer, Done, Means, Stopped};
 use super::connection::{Connection, PATIENCE};
 use super::failure::{Failure, Remedy};
+use super::known::Known;
 use super::notice::Notices;
 use crate::Hints;
 use crate::clock::Clock;
@@ -41,6 +42,8 @@ pub(super) struct Shared {
     pub(super) notices: Option<Notices>,
     /// Hears of every commit that left events.
     pub(super) sequencer: Arc<tokio::sync::Notify>,
+    /// What is known of rows without reading them.
+    pub(super) known: Arc<Known>,
     /// Connections that nobody uses now.
     pub(super) free: Mutex<Vec<Connection>>,
 }
@@ -160,8 +163,9 @@ impl Turn {
             Some(db) => db,
             None => Connection::open_for_keys(&self.shared.config).await?,
         };
-        let Shared { clock, notices, .. } = &*self.shared;
-        let running = batch::run(&mut db, units, clock.as_deref(), notices.as_ref());
+        let Shared { clock, notices, known, .. } = &*self.shared;
+        let means = Means { clock: clock.as_deref(), notices: notices.as_ref(), known };
+        let running = batch::run(&mut db, units, &means);
         // A connection on which somebody gave up may be in the middle of anything: it is not used again.
         let done = tokio::time::timeout(PATIENCE, running)
             .await

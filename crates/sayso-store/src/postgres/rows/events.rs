@@ -1,52 +1,96 @@
+//! Events, stored as lists: an array a column, as long as there were events in a transaction, or as there are in a part of the
+//! chain.
+
 use sayso_core::event::{Event, NewEvent};
 use sayso_core::id::{ExecutionId, RoundId};
 use sayso_core::principal::{Channel, Principal};
+use sayso_core::time::UnixMs;
 use tokio_postgres::Row;
 
 use super::super::connection::Taken;
 use super::super::failure::Failure;
-use super::super::value::{Columns, Corrupt};
+use super::super::value::{Columns, Corrupt, Key};
 use super::row_count;
 
-/// An event that has no place in the chain yet, with where it was written.
-pub(crate) struct EventRow {
-    pub(crate) position: i64,
-    pub(crate) event: NewEvent,
+/// Lists that are read for a page of events, of which each list has at least one: so many in the first look, at least.
+const LISTS_MIN: usize = 16;
+/// What a list of a busy time holds at least.
+const EVENTS_A_LIST: usize = 16;
+
+/// Reads at, execution_id, round_id, principal, channel and body, which are the columns from `at`.
+fn read_list(columns: &Columns<'_>, at: usize) -> Result<Vec<NewEvent>, Corrupt> {
+    let times: Vec<i64> = columns.get(at)?;
+    let executions: Vec<Option<Key>> = columns.get(at + 1)?;
+    let rounds: Vec<Option<Key>> = columns.get(at + 2)?;
+    let principals: Vec<Option<&str>> = columns.get(at + 3)?;
+    let channels: Vec<Option<&str>> = columns.get(at + 4)?;
+    let bodies: Vec<&str> = columns.get(at + 5)?;
+    let lengths = [executions.len(), rounds.len(), principals.len(), channels.len(), bodies.len()];
+    if times.is_empty() || lengths.iter().any(|length| *length != times.len()) {
+        return Err(columns.corrupt());
+    }
+    let word = |ok: Option<()>| ok.ok_or(columns.corrupt());
+    let mut events = Vec::with_capacity(times.len());
+    let ids = executions.into_iter().zip(rounds);
+    let who = principals.into_iter().zip(channels);
+    for (((at, (execution, round)), (principal, channel)), body) in times.into_iter().zip(ids).zip(who).zip(bodies) {
+        let (by, through) = (principal.and_then(Principal::parse), channel.and_then(Channel::parse));
+        word((by.is_some() == principal.is_some() && through.is_some() == channel.is_some()).then_some(()))?;
+        events.push(NewEvent {
+            at: UnixMs(at),
+            execution_id: execution.map(|key| ExecutionId::from_bytes(key.0)),
+            round_id: round.map(|key| RoundId::from_bytes(key.0)),
+            principal: by,
+            channel: through,
+            body: serde_json::from_str(body).map_err(|_| columns.corrupt())?,
+        });
+    }
+    Ok(events)
 }
 
-/// Reads at, execution_id, round_id, principal, channel and body, which follow column `at`.
-fn read_body(columns: &Columns<'_>, at: usize) -> Result<NewEvent, Corrupt> {
-    Ok(NewEvent {
-        at: columns.time(at)?,
-        execution_id: columns.maybe_id(at + 1, ExecutionId::from_bytes)?,
-        round_id: columns.maybe_id(at + 2, RoundId::from_bytes)?,
-        principal: columns.maybe_word(at + 3, Principal::parse)?,
-        channel: columns.maybe_word(at + 4, Channel::parse)?,
-        body: serde_json::from_str(columns.get(at + 5)?).map_err(|_| columns.corrupt())?,
-    })
-}
-
-pub(crate) fn read_new_event(row: &Row) -> Result<EventRow, Corrupt> {
+/// Events that have no place in the chain yet, with where they were written.
+pub(crate) fn read_new_events(row: &Row) -> Result<(i64, Vec<NewEvent>), Corrupt> {
     let columns = Columns::of(row, "event");
-    Ok(EventRow { position: columns.get(0)?, event: read_body(&columns, 1)? })
+    Ok((columns.get(0)?, read_list(&columns, 1)?))
 }
 
-fn read(row: &Row) -> Result<Event, Corrupt> {
+/// Reads a part of the chain.
+fn read(row: &Row) -> Result<Vec<Event>, Corrupt> {
     let columns = Columns::of(row, "event");
-    Ok(Event {
-        seq: u64::try_from(columns.get::<i64>(0)?).map_err(|_| columns.corrupt())?,
-        event: read_body(&columns, 1)?,
-        previous_hash: columns.hash(7)?,
-        hash: columns.hash(8)?,
-    })
+    let last = u64::try_from(columns.get::<i64>(0)?).map_err(|_| columns.corrupt())?;
+    let mut previous_hash = columns.hash(1)?;
+    let list = read_list(&columns, 2)?;
+    let hashes: Vec<&[u8]> = columns.get(8)?;
+    if hashes.len() != list.len() {
+        return Err(columns.corrupt());
+    }
+    let before = last.checked_sub(u64::try_from(list.len()).unwrap_or(u64::MAX)).ok_or(columns.corrupt())?;
+    let mut events = Vec::with_capacity(list.len());
+    for ((event, hash), seq) in list.into_iter().zip(hashes).zip(before + 1..) {
+        let hash = hash.try_into().map_err(|_| columns.corrupt())?;
+        events.push(Event { seq, event, previous_hash, hash });
+        previous_hash = hash;
+    }
+    Ok(events)
 }
 
 pub(crate) async fn events_after(db: &mut Taken<'_>, seq: u64, limit: usize) -> Result<Vec<Event>, Failure> {
-    let sql = "SELECT seq, at, execution_id, round_id, principal, channel, body, previous_hash, hash FROM events
-        WHERE seq > $1 ORDER BY seq LIMIT $2";
-    let after = i64::try_from(seq).unwrap_or(i64::MAX);
-    let found = db.query(sql, &[&after, &row_count(limit)]).await?;
-    Ok(found.iter().map(read).collect::<Result<_, _>>()?)
+    let sql = "SELECT last_seq, previous_hash, at, execution_id, round_id, principal, channel, body, hash
+        FROM event_groups WHERE last_seq > $1 ORDER BY last_seq LIMIT $2";
+    let (mut events, mut after): (Vec<Event>, u64) = (Vec::new(), seq);
+    while events.len() < limit {
+        let lists = ((limit - events.len()) / EVENTS_A_LIST).max(LISTS_MIN);
+        let found = db.query(sql, &[&i64::try_from(after).unwrap_or(i64::MAX), &row_count(lists)]).await?;
+        for row in &found {
+            events.extend(read(row)?.into_iter().filter(|event| event.seq > seq));
+        }
+        match events.last() {
+            Some(last) if found.len() == lists => after = last.seq,
+            _ => break,
+        }
+    }
+    events.truncate(limit);
+    Ok(events)
 }
 
 /// The number of the last event in the chain; 0 before the first.
@@ -56,7 +100,7 @@ pub(crate) async fn last_event(db: &mut Taken<'_>) -> Result<u64, Failure> {
     Ok(u64::try_from(columns.get::<i64>(0)?).map_err(|_| columns.corrupt())?)
 }
 
-/// Where the last event stands that waits for its place in the chain.
+/// Where the last events stand that wait for their place in the chain.
 pub(crate) async fn unsequenced(db: &mut Taken<'_>) -> Result<Option<i64>, Failure> {
     let found = db.first("SELECT max(position) FROM new_events", &[]).await?.ok_or(Corrupt("event"))?;
     Ok(Columns::of(&found, "event").get(0)?)

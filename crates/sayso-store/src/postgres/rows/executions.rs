@@ -14,17 +14,22 @@ use crate::ExecutionFilter;
 
 pub(crate) const COLUMNS: &str = "id, kind, started_by, owner, ends_with_round, pending_inputs, pending_approvals, \
     created_at, finished_at, outcome, failure_code, failure_message, collected_at";
-const COLUMN_COUNT: usize = 13;
+pub(crate) const COLUMN_COUNT: usize = 13;
 
 /// An execution's pending rounds, in order of their creation.
 const PENDING: &str = "ARRAY(SELECT r.id FROM rounds r WHERE r.execution_id = executions.id AND r.answered_at IS NULL
            AND r.finished_at IS NULL ORDER BY r.id)";
 
 pub(crate) fn read(row: &Row) -> Result<Execution, Corrupt> {
+    read_from(row, 0)
+}
+
+/// Reads the columns that follow column `at`.
+pub(crate) fn read_from(row: &Row, at: usize) -> Result<Execution, Corrupt> {
     let columns = Columns::of(row, "execution");
-    let failure = columns.pair(columns.get::<Option<String>>(10)?, columns.get::<Option<String>>(11)?)?;
+    let failure = columns.pair(columns.get::<Option<String>>(at + 10)?, columns.get::<Option<String>>(at + 11)?)?;
     let failure = failure.map(|(code, message)| round::Failure { code, message });
-    let outcome = match (columns.get::<Option<&str>>(9)?, failure) {
+    let outcome = match (columns.get::<Option<&str>>(at + 9)?, failure) {
         (None, None) => None,
         (Some("completed"), None) => Some(Outcome::Completed),
         (Some("cancelled"), None) => Some(Outcome::Cancelled),
@@ -33,17 +38,17 @@ pub(crate) fn read(row: &Row) -> Result<Execution, Corrupt> {
         _ => return Err(columns.corrupt()),
     };
     Ok(Execution {
-        id: columns.id(0, ExecutionId::from_bytes)?,
-        kind: columns.word(1, ExecutionKind::parse)?,
-        started_by: columns.word(2, Principal::parse)?,
-        owner: columns.get(3)?,
-        ends_with_round: columns.get(4)?,
-        pending_inputs: columns.count(5)?,
-        pending_approvals: columns.count(6)?,
-        created_at: columns.time(7)?,
-        finished_at: columns.maybe_time(8)?,
+        id: columns.id(at, ExecutionId::from_bytes)?,
+        kind: columns.word(at + 1, ExecutionKind::parse)?,
+        started_by: columns.word(at + 2, Principal::parse)?,
+        owner: columns.get(at + 3)?,
+        ends_with_round: columns.get(at + 4)?,
+        pending_inputs: columns.count(at + 5)?,
+        pending_approvals: columns.count(at + 6)?,
+        created_at: columns.time(at + 7)?,
+        finished_at: columns.maybe_time(at + 8)?,
         outcome,
-        collected_at: columns.maybe_time(12)?,
+        collected_at: columns.maybe_time(at + 12)?,
     })
 }
 

@@ -8,9 +8,10 @@ mod rounds;
 mod sweep;
 mod tokens;
 
-pub(super) use events::{EventRow, events_after, last_event, read_new_event, unsequenced, unsequenced_up_to};
+pub(super) use events::{events_after, last_event, read_new_events, unsequenced, unsequenced_up_to};
 pub(super) use executions::{
-    COLUMNS as EXECUTION_COLUMNS, execution_with_pending, executions, owner, read as read_execution, result,
+    COLUMN_COUNT as EXECUTION_COLUMN_COUNT, COLUMNS as EXECUTION_COLUMNS, execution_with_pending, executions, owner,
+    read as read_execution, result,
 };
 pub(super) use grants::{COLUMNS as GRANT_COLUMNS, grant, grants, read as read_grant};
 pub(super) use reviewed::reviewed;

@@ -1,3 +1,5 @@
+use std::sync::LazyLock;
+
 use sayso_core::id::{ExecutionId, RoundId};
 use sayso_core::json::Json;
 use sayso_core::principal::{Channel, Principal};
@@ -8,8 +10,10 @@ use tokio_postgres::types::ToSql;
 
 use super::super::connection::{Parameter, Taken};
 use super::super::failure;
+use super::super::known::Known;
+use super::super::statements::NOW;
 use super::super::value::{Columns, Corrupt, Key};
-use super::row_count;
+use super::{executions, row_count};
 use crate::pending::{PENDING, in_status};
 use crate::{RoundFilter, StoredAnswer, StoredRound};
 
@@ -75,12 +79,33 @@ fn read_stored(row: &Row) -> Result<StoredRound, Corrupt> {
     })
 }
 
-pub(crate) async fn stored_round(db: &mut Taken<'_>, id: RoundId) -> Result<Option<StoredRound>, failure::Failure> {
-    let sql = format!(
-        "SELECT {COLUMNS}, requests, calls, suggestion_of FROM rounds JOIN round_requests ON round_id = id WHERE id = $1"
-    );
-    let found = db.first(&sql, &[&Key(id.to_bytes())]).await?;
-    Ok(found.as_ref().map(read_stored).transpose()?)
+/// With its execution and its lease: whoever reads a round is often about to write it.
+static STORED_ROUND: LazyLock<String> = LazyLock::new(|| {
+    let of = |table: &str, columns: &str| {
+        columns.split(',').map(|column| format!("{table}.{}", column.trim())).collect::<Vec<_>>().join(", ")
+    };
+    format!(
+        "SELECT {}, r.requests, r.calls, r.suggestion_of, {NOW}, o.expires_at, e.rev, {}
+         FROM rounds r LEFT JOIN executions e ON e.id = r.execution_id LEFT JOIN owners o ON o.owner = r.owner WHERE r.id = $1",
+        of("r", COLUMNS),
+        of("e", executions::COLUMNS)
+    )
+});
+
+pub(crate) async fn stored_round(
+    db: &mut Taken<'_>,
+    id: RoundId,
+    known: &Known,
+) -> Result<Option<StoredRound>, failure::Failure> {
+    let Some(found) = db.first(&STORED_ROUND, &[&Key(id.to_bytes())]).await? else { return Ok(None) };
+    let stored = read_stored(&found)?;
+    let columns = Columns::of(&found, "execution");
+    known.note_now(columns.time(COLUMN_COUNT + 3)?);
+    let lease = columns.maybe_time(COLUMN_COUNT + 4)?;
+    let rev = columns.get::<Option<i64>>(COLUMN_COUNT + 5)?;
+    let execution = executions::read_from(&found, COLUMN_COUNT + 6).ok();
+    known.note_read(&stored.row, rev.zip(execution), lease);
+    Ok(Some(stored))
 }
 
 pub(crate) async fn stored_rounds(
@@ -105,23 +130,18 @@ pub(crate) async fn stored_rounds(
     if let Some(asker) = &filter.asked_by {
         condition("asked_by =", Box::new(asker.to_string()));
     }
-    // The bounds of the partial indexes are spelled out, so that they are used.
-    let late = "operation COLLATE \"C\" >= 'late:' AND operation COLLATE \"C\" < 'late;' AND finished_at IS NULL
-        AND operation COLLATE \"C\" >=";
-    let gated = "operation COLLATE \"C\" >= 'gate:' AND operation COLLATE \"C\" < 'gate;' AND finished_at IS NULL
-        AND operation COLLATE \"C\" >=";
-    for (bounds, prefix) in [(late, &filter.unfinished_late), (gated, &filter.unfinished_gated)] {
-        if let Some(prefix) = prefix {
-            condition(bounds, Box::new(prefix.clone()));
-            condition("operation COLLATE \"C\" <", Box::new(format!("{prefix}{}", char::MAX)));
-        }
+    // The condition of the partial index is spelled out, so that it is used.
+    for prefix in [&filter.unfinished_late, &filter.unfinished_gated].into_iter().flatten() {
+        let from = "sought IS NOT NULL AND finished_at IS NULL AND sought COLLATE \"C\" >=";
+        condition(from, Box::new(prefix.clone()));
+        condition("sought COLLATE \"C\" <", Box::new(format!("{prefix}{}", char::MAX)));
     }
     if let Some(before) = filter.before {
         condition("id <", Box::new(Key(before.to_bytes())));
     }
     values.push(Box::new(row_count(filter.limit)));
     let sql = format!(
-        "SELECT {COLUMNS}, requests, calls, suggestion_of FROM rounds JOIN round_requests ON round_id = id
+        "SELECT {COLUMNS}, requests, calls, suggestion_of FROM rounds
          WHERE {conditions} ORDER BY id DESC LIMIT ${}",
         values.len()
     );
@@ -131,7 +151,7 @@ pub(crate) async fn stored_rounds(
 }
 
 pub(crate) async fn answer(db: &mut Taken<'_>, id: RoundId) -> Result<Option<StoredAnswer>, failure::Failure> {
-    let sql = "SELECT submitted, effective FROM answers WHERE round_id = $1";
+    let sql = "SELECT submitted, effective FROM round_answers WHERE round_id = $1";
     let Some(row) = db.first(sql, &[&Key(id.to_bytes())]).await? else { return Ok(None) };
     let columns = Columns::of(&row, "answer");
     Ok(Some(StoredAnswer { submitted: columns.json(0)?, effective: columns.json(1)? }))

@@ -14,14 +14,15 @@ use crate::pending::PENDING;
 
 pub(crate) async fn overdue(db: &mut Taken<'_>, now: UnixMs, limit: usize) -> Result<Vec<RoundId>, Failure> {
     let sql = format!(
-        "SELECT id FROM rounds WHERE {PENDING} AND deadline IS NOT NULL AND deadline < $1 ORDER BY deadline LIMIT $2"
+        "SELECT id FROM round_states WHERE {PENDING} AND deadline IS NOT NULL AND deadline < $1 ORDER BY deadline LIMIT $2"
     );
     let found = db.query(&sql, &[&now.0, &row_count(limit)]).await?;
     Ok(found.iter().map(|row| Columns::of(row, "round").id(0, RoundId::from_bytes)).collect::<Result<_, _>>()?)
 }
 
 pub(crate) async fn next_deadline(db: &mut Taken<'_>) -> Result<Option<UnixMs>, Failure> {
-    let sql = format!("SELECT deadline FROM rounds WHERE {PENDING} AND deadline IS NOT NULL ORDER BY deadline LIMIT 1");
+    let sql =
+        format!("SELECT deadline FROM round_states WHERE {PENDING} AND deadline IS NOT NULL ORDER BY deadline LIMIT 1");
     let found = db.first(&sql, &[]).await?;
     Ok(found.map(|row| Columns::of(&row, "round").time(0)).transpose()?)
 }
@@ -70,7 +71,7 @@ pub(crate) async fn abandoned(db: &mut Taken<'_>, now: UnixMs, limit: usize) -> 
 }
 
 pub(crate) async fn last_wait_ms(db: &mut Taken<'_>, server: &str) -> Result<Option<i64>, Failure> {
-    let sql = "SELECT finished_at - created_at FROM rounds WHERE failure_code = 'withdrawn' AND server = $1
+    let sql = "SELECT finished_at - created_at FROM rounds WHERE withdrawn_from = $1
         ORDER BY finished_at DESC LIMIT 1";
     let found = db.first(sql, &[&server]).await?;
     Ok(found.map(|row| Columns::of(&row, "round").get(0)).transpose()?)
