@@ -29,7 +29,9 @@
 //! ```
 
 mod access;
+mod bell;
 pub mod blocking;
+mod collecting;
 mod desk;
 pub mod doctor;
 pub mod engine;

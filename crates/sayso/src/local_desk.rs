@@ -12,13 +12,10 @@ use sayso_core::json::Json;
 use sayso_core::limits;
 use sayso_core::policy::ToolName;
 use sayso_core::principal::{Channel, Principal};
-use sayso_core::round::{
-    Claim, Delivery, Digest, Failure, FailureRequest, Fence, FenceToken, Round, SECOND_PERSON, Status,
-};
+use sayso_core::round::{Claim, Delivery, Digest, Failure, FailureRequest, Fence, FenceToken, Round, SECOND_PERSON};
 use sayso_core::time::UnixMs;
 use sayso_core::wire::{self, Keyed, Response};
 use sayso_store::{LATE_PREFIX, RoundFilter};
-use tokio::time::Instant;
 
 use crate::desk::{ClaimOf, Claimed, Desk, Handed, Opened};
 use crate::open::Sayso;
@@ -60,7 +57,7 @@ impl LocalDesk {
         Err(Error::Forbidden("only an agent's or service's credential asks, delivers and collects"))
     }
 
-    async fn one(&self, command: Command) -> Result<Reply, Error> {
+    pub(crate) async fn one(&self, command: Command) -> Result<Reply, Error> {
         let replies = self.sayso.store().commit(vec![command]).await?;
         replies.into_iter().next().ok_or_else(|| Error::Unavailable("the store gave no answer".to_owned()))
     }
@@ -118,7 +115,7 @@ impl LocalDesk {
     }
 }
 
-fn check_key(key: &str) -> Result<(), Error> {
+pub(crate) fn check_key(key: &str) -> Result<(), Error> {
     if (1..=limits::NAME_BYTES_MAX).contains(&key.len()) {
         return Ok(());
     }
@@ -286,25 +283,7 @@ impl Desk for LocalDesk {
     }
 
     async fn collect(&self, round: RoundId, key: &str, wait: Duration) -> Result<wire::Collected, Error> {
-        drop(self.own(round).await?);
-        check_key(key)?;
-        let until = Instant::now() + wait.min(Duration::from_millis(limits::WAIT_MS_MAX));
-        let mut row = self.sayso.row_after(round, 0, until).await?;
-        while row.status == Status::Pending {
-            if Instant::now() >= until {
-                return Err(Error::Timeout);
-            }
-            row = self.sayso.row_after(round, row.rev, until).await?;
-        }
-        let fence = self.owner.fence()?;
-        match self.one(Command::Collect { round, key: key.to_owned(), fence }).await? {
-            Reply::Handed { round: row, content } => Ok(wire::Collected {
-                round: self.own(round).await?.shown(&row),
-                request_state: content.request_state,
-                responses: responses_of(&content.responses)?,
-            }),
-            _ => Err(Error::Corrupt("round")),
-        }
+        self.collected(round, key, wait).await
     }
 
     async fn result(&self, execution: ExecutionId, wait: Duration) -> Result<wire::ExecutionResult, Error> {

@@ -70,7 +70,7 @@ impl LocalDesk {
             creation,
         };
         let caller = self.caller.clone();
-        let question = Question::new(caller, (ask.requests, requests), ask.calls, ask.suggestion_of);
+        let question = Question::new((caller, delivery), (ask.requests, requests), ask.calls, ask.suggestion_of);
         Ok((new, question))
     }
 }

@@ -11,7 +11,7 @@ use sayso_core::limits;
 use sayso_core::principal::{Channel, Principal, PrincipalKind};
 use sayso_core::request::{Request, Requests};
 use sayso_core::response::{Action, CheckedResponses, Responses, check};
-use sayso_core::round::{Digest, Submission};
+use sayso_core::round::{Digest, Round, Submission};
 use sayso_core::wire::{self, Answer, Keyed, Response, ResponseRecord, responses_from_wire, responses_to_wire};
 use sayso_store::RoundFilter;
 
@@ -102,8 +102,33 @@ impl LocalPeople {
     /// Checks and submits an answer, of a caller who may give one.
     pub(crate) async fn submit(&self, round: RoundId, answer: Answer, key: &str) -> Result<wire::Round, Error> {
         let Submitting { question, command } = self.submitting(round, &answer, key).await?;
+        if let Some(row) = self.submitted_and_taken(round, &command).await? {
+            return Ok(question.shown(&row));
+        }
         match self.sayso.store().commit(vec![command]).await?.into_iter().next() {
             Some(Reply::Round(row)) => Ok(question.shown(&row)),
+            _ => Err(Error::Corrupt("round")),
+        }
+    }
+
+    /// Where its asker waits in this process for the answer, stores it and takes it for them in one transaction. None where
+    /// nobody does, or where not both can be stored: then nothing was changed.
+    async fn submitted_and_taken(&self, round: RoundId, submit: &Command) -> Result<Option<Arc<Round>>, Error> {
+        let Some(taker) = self.sayso.inner.hub.take_up(round) else { return Ok(None) };
+        let unit = vec![submit.clone(), taker.command(round)];
+        let mut replies = match self.sayso.store().commit(unit).await {
+            Ok(replies) => replies.into_iter(),
+            Err(error @ Error::Unavailable(_)) => return Err(error),
+            // What refuses the two may allow the answer alone. A refused answer leaves its event only when alone.
+            Err(_) => return Ok(None),
+        };
+        match (replies.next(), replies.next()) {
+            (Some(Reply::Round(answered)), Some(Reply::Handed { round, content })) => {
+                taker.hand_over(round, content);
+                // The waiter goes on first: an agent is behind it.
+                tokio::task::yield_now().await;
+                Ok(Some(answered))
+            }
             _ => Err(Error::Corrupt("round")),
         }
     }

@@ -10,7 +10,7 @@ use sayso_core::id::RoundId;
 use sayso_core::json::Json;
 use sayso_core::principal::Principal;
 use sayso_core::request::Requests;
-use sayso_core::round::{Digest, Round};
+use sayso_core::round::{Delivery, Digest, Round};
 use sayso_core::wire::{self, Keyed};
 use sayso_store::StoredRound;
 
@@ -24,6 +24,7 @@ const COMPILED_MAX: usize = 256;
 /// What a round asks, as its wire form, and whose it is.
 pub(crate) struct Question {
     pub(crate) asked_by: Principal,
+    pub(crate) delivery: Delivery,
     pub(crate) requests: Keyed<wire::Request>,
     text: Json,
     calls: Vec<wire::Call>,
@@ -33,12 +34,12 @@ pub(crate) struct Question {
 impl Question {
     /// One that has just been stored.
     pub(crate) fn new(
-        asked_by: Principal,
+        (asked_by, delivery): (Principal, Delivery),
         (requests, text): (Keyed<wire::Request>, Json),
         calls: Vec<wire::Call>,
         suggestion_of: Option<RoundId>,
     ) -> Self {
-        Self { asked_by, requests, text, calls, suggestion_of }
+        Self { asked_by, delivery, requests, text, calls, suggestion_of }
     }
 
     /// One that was read.
@@ -46,6 +47,7 @@ impl Question {
         let corrupt = |_| Error::Corrupt("request");
         Ok(Self {
             asked_by: stored.row.asked_by.clone(),
+            delivery: stored.row.delivery,
             requests: serde_json::from_str(stored.requests.as_str()).map_err(corrupt)?,
             text: stored.requests.clone(),
             calls: serde_json::from_str(stored.calls.as_str()).map_err(corrupt)?,

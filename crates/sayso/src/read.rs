@@ -17,7 +17,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::open::Sayso;
 use crate::question::Question;
-use crate::waiters::{Awaited, EventFeed};
+use crate::waiters::{Awaited, EventFeed, Listener};
 
 /// Whether `caller` may see what `asked_by` asked.
 fn may_see(caller: &Principal, asked_by: &Principal) -> bool {
@@ -62,20 +62,26 @@ impl Sayso {
         after: u32,
         wait: Duration,
     ) -> Result<wire::Round, Error> {
-        // Looked at before and after, and not held meanwhile: there may be a million who wait.
+        // Looked at before and after, and not held meanwhile: there may be a million who wait. For the same reason nothing
+        // large stays in what a waiter keeps.
         drop(self.question(caller, id).await?);
-        let row = self.row_after(id, after, Instant::now() + wait.min(Duration::from_millis(WAIT_MS_MAX))).await?;
+        let until = Instant::now() + wait.min(Duration::from_millis(WAIT_MS_MAX));
+        let row = Box::new(self.row_after(id, after, until).await?);
         Ok(self.question(caller, id).await?.shown(&row))
+    }
+
+    /// Whoever waits for a change of the round; registered before its row is read.
+    pub(crate) fn listen(&self, id: RoundId) -> Listener {
+        self.inner.hub.listen(Awaited::Round(id), self.store())
     }
 
     /// Waits until the round's `rev` is past `after`, or it is `until`; either way, its row. The caller has seen to it
     /// that it may be seen.
     pub(crate) async fn row_after(&self, id: RoundId, after: u32, until: Instant) -> Result<Round, Error> {
-        let listener = self.inner.hub.listen(Awaited::Round(id), self.store().observe());
+        let listener = self.listen(id);
         let mut over = false;
         loop {
-            let row = self.store().row(id).await?.ok_or(Error::NotFound("round"))?;
-            if row.rev > after || over {
+            if let Some(row) = self.row_past(id, after, over).await? {
                 return Ok(row);
             }
             match timeout_at(until, listener.maybe_changed()).await {
@@ -85,6 +91,13 @@ impl Sayso {
                 Err(_) => over = true,
             }
         }
+    }
+
+    /// The row as it is stored, if its `rev` is past `after`, or `whichever`. A function of its own: a row that lived in
+    /// the loop around this would be kept through the wait.
+    async fn row_past(&self, id: RoundId, after: u32, whichever: bool) -> Result<Option<Round>, Error> {
+        let row = self.store().row(id).await?.ok_or(Error::NotFound("round"))?;
+        Ok((row.rev > after || whichever).then_some(row))
     }
 
     /// One page of rounds, newest first.
@@ -138,7 +151,7 @@ impl Sayso {
         wait: Duration,
     ) -> Result<wire::ExecutionResult, Error> {
         let until = Instant::now() + wait.min(Duration::from_millis(WAIT_MS_MAX));
-        let listener = self.inner.hub.listen(Awaited::Execution(id), self.store().observe());
+        let listener = self.inner.hub.listen(Awaited::Execution(id), self.store());
         let mut over = false;
         loop {
             let execution = self.execution(caller, id).await?;
@@ -199,7 +212,7 @@ impl Sayso {
 
     /// Says when there may be new events, by this process or another.
     pub fn event_feed(&self) -> EventFeed {
-        self.inner.hub.feed(self.store().observe())
+        self.inner.hub.feed(self.store())
     }
 
     /// How long `server` waited before it last took a question back.

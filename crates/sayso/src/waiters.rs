@@ -1,7 +1,9 @@
 //! Waiting without polling. A hint wakes whoever waits for that row. It brings the row where this process has just
 //! committed it; otherwise the row is read again before anything is believed.
 
+use std::future::poll_fn;
 use std::hash::Hash;
+use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -9,9 +11,10 @@ use std::time::Duration;
 use foldhash::{HashMap, HashMapExt as _};
 use sayso_core::id::{ExecutionId, RoundId};
 use sayso_core::round::Round;
-use sayso_store::{ChangedRound, Hints, Observing};
+use sayso_store::{ChangedRound, Hints, Observing, Store};
 use tokio::sync::{Notify, watch};
 
+use crate::bell::{Bell, Taker};
 use crate::open::Inner;
 
 /// How often a process with somebody waiting compares the store's last event with the one before: the bound on how late
@@ -31,26 +34,31 @@ struct Shared {
     events: watch::Sender<u64>,
     waiting: AtomicU64,
     began: Notify,
+    /// One guard for all who wait. It outlives the last of them by a moment: the next one often comes at once.
+    observing: Mutex<Option<Observing>>,
 }
 
-struct Waiters<K>(Mutex<HashMap<K, Vec<Arc<Bell>>>>);
+struct Waiters<K>(Mutex<HashMap<K, Bells>>);
 
-/// What a waiter listens to, and the newest row that it was told of.
-#[derive(Default)]
-struct Bell {
-    rung: Notify,
-    row: Mutex<Option<Arc<Round>>>,
+/// Those who wait for one row: nearly always one.
+enum Bells {
+    One(Arc<Bell>),
+    Several(Box<[Arc<Bell>]>),
 }
 
-impl Bell {
-    fn tell(&self, row: Option<&Arc<Round>>) {
-        if let Some(row) = row {
-            let mut newest = self.row.lock().unwrap_or_else(PoisonError::into_inner);
-            if newest.as_ref().is_none_or(|known| known.rev < row.rev) {
-                *newest = Some(row.clone());
-            }
+impl Deref for Bells {
+    type Target = [Arc<Bell>];
+    fn deref(&self) -> &[Arc<Bell>] {
+        match self {
+            Self::One(bell) => std::slice::from_ref(bell),
+            Self::Several(bells) => bells,
         }
-        self.rung.notify_one();
+    }
+}
+
+impl FromIterator<Arc<Bell>> for Bells {
+    fn from_iter<I: IntoIterator<Item = Arc<Bell>>>(bells: I) -> Self {
+        Self::Several(bells.into_iter().collect())
     }
 }
 
@@ -61,35 +69,40 @@ impl<K> Default for Waiters<K> {
 }
 
 impl<K: Copy + Eq + Hash> Waiters<K> {
-    fn lock(&self) -> MutexGuard<'_, HashMap<K, Vec<Arc<Bell>>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<K, Bells>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn add(&self, key: K) -> Arc<Bell> {
         let bell = Arc::new(Bell::default());
-        self.lock().entry(key).or_default().push(bell.clone());
+        let mut waiters = self.lock();
+        let others = waiters.remove(&key);
+        let bells = match others {
+            None => Bells::One(bell.clone()),
+            Some(others) => others.iter().cloned().chain([bell.clone()]).collect(),
+        };
+        waiters.insert(key, bells);
         bell
     }
 
     fn remove(&self, key: K, bell: &Arc<Bell>) {
         let mut waiters = self.lock();
-        if let Some(list) = waiters.get_mut(&key) {
-            list.retain(|known| !Arc::ptr_eq(known, bell));
-            if list.is_empty() {
-                waiters.remove(&key);
-            }
+        let Some(bells) = waiters.remove(&key) else { return };
+        let others: Bells = bells.iter().filter(|known| !Arc::ptr_eq(known, bell)).cloned().collect();
+        if !others.is_empty() {
+            waiters.insert(key, others);
         }
     }
 
     fn wake<'r>(&self, changed: impl Iterator<Item = (K, Option<&'r Arc<Round>>)>) {
         let waiters = self.lock();
         for (key, row) in changed {
-            waiters.get(&key).into_iter().flatten().for_each(|bell| bell.tell(row));
+            waiters.get(&key).into_iter().flat_map(Deref::deref).for_each(|bell| bell.tell(row));
         }
     }
 
     fn wake_all(&self) {
-        self.lock().values().flatten().for_each(|bell| bell.tell(None));
+        self.lock().values().flat_map(Deref::deref).for_each(|bell| bell.tell(None));
     }
 }
 
@@ -105,14 +118,17 @@ pub(crate) struct Listener {
     shared: Arc<Shared>,
     awaited: Awaited,
     bell: Arc<Bell>,
-    _observing: Observing,
 }
 
 impl Listener {
     /// Returns when the row may have changed; with the row, if it is a round's that this process has committed.
     pub(crate) async fn maybe_changed(&self) -> Option<Arc<Round>> {
-        self.bell.rung.notified().await;
-        self.bell.row.lock().unwrap_or_else(PoisonError::into_inner).take()
+        poll_fn(|context| self.bell.poll_rung(context)).await
+    }
+
+    /// What the waiter is told by.
+    pub(crate) fn bell(&self) -> &Bell {
+        &self.bell
     }
 }
 
@@ -130,7 +146,6 @@ impl Drop for Listener {
 pub struct EventFeed {
     shared: Arc<Shared>,
     receiver: watch::Receiver<u64>,
-    _observing: Observing,
 }
 
 impl EventFeed {
@@ -147,24 +162,48 @@ impl Drop for EventFeed {
     }
 }
 
+impl Shared {
+    fn observing(&self) -> MutexGuard<'_, Option<Observing>> {
+        self.observing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl Hub {
-    fn begin(&self) {
-        self.shared.waiting.fetch_add(1, Ordering::SeqCst);
-        self.shared.began.notify_one();
+    fn begin(&self, store: &dyn Store) {
+        if self.shared.waiting.fetch_add(1, Ordering::SeqCst) == 0 {
+            self.shared.observing().get_or_insert_with(|| store.observe());
+            self.shared.began.notify_one();
+        }
     }
 
-    pub(crate) fn listen(&self, awaited: Awaited, observing: Observing) -> Listener {
-        self.begin();
+    pub(crate) fn listen(&self, awaited: Awaited, store: &dyn Store) -> Listener {
+        self.begin(store);
         let bell = match awaited {
             Awaited::Round(id) => self.shared.rounds.add(id),
             Awaited::Execution(id) => self.shared.executions.add(id),
         };
-        Listener { shared: self.shared.clone(), awaited, bell, _observing: observing }
+        Listener { shared: self.shared.clone(), awaited, bell }
     }
 
-    pub(crate) fn feed(&self, observing: Observing) -> EventFeed {
-        self.begin();
-        EventFeed { shared: self.shared.clone(), receiver: self.shared.events.subscribe(), _observing: observing }
+    pub(crate) fn feed(&self, store: &dyn Store) -> EventFeed {
+        self.begin(store);
+        EventFeed { shared: self.shared.clone(), receiver: self.shared.events.subscribe() }
+    }
+
+    /// Takes up the offer of somebody who waits for the answer of this round.
+    pub(crate) fn take_up(&self, round: RoundId) -> Option<Taker> {
+        self.shared.rounds.lock().get(&round)?.iter().find_map(Bell::take_up)
+    }
+
+    /// Whether nobody waits. Then nothing is looked for, either, until somebody does.
+    fn rests(&self) -> bool {
+        // Whoever begins to wait counts before they look for the guard: either they find it gone or are counted here.
+        let mut observing = self.shared.observing();
+        let rests = self.shared.waiting.load(Ordering::SeqCst) == 0;
+        if rests {
+            *observing = None;
+        }
+        rests
     }
 
     fn wake_all(&self) {
@@ -180,7 +219,7 @@ impl Hub {
             // What hints have told does not count: one about a later event may have come, and one about an earlier not.
             let mut seen_event = None;
             loop {
-                if hub.shared.waiting.load(Ordering::SeqCst) == 0 {
+                if hub.rests() {
                     tokio::select! {
                         () = hub.shared.began.notified() => {}
                         () = tokio::time::sleep(CATCH_UP_EVERY * 60) => {}

@@ -1,6 +1,6 @@
 //! A store that passes everything on, unless it is told not to.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
@@ -10,7 +10,7 @@ use sayso_core::event::Event;
 use sayso_core::execution::Execution;
 use sayso_core::policy::Grant;
 use sayso_core::principal::Principal;
-use sayso_core::round::Digest;
+use sayso_core::round::{Digest, Round};
 use sayso_store::{Abandoned, Observing, Store, StoredAnswer, StoredRound};
 
 pub struct Moody {
@@ -18,6 +18,7 @@ pub struct Moody {
     refuses_writes: AtomicBool,
     refuses_reads_once_written: AtomicBool,
     has_written: AtomicBool,
+    commits: AtomicUsize,
     unreadable: Mutex<Option<RoundId>>,
 }
 
@@ -32,6 +33,7 @@ impl Moody {
             refuses_writes: AtomicBool::new(false),
             refuses_reads_once_written: AtomicBool::new(false),
             has_written: AtomicBool::new(false),
+            commits: AtomicUsize::new(0),
             unreadable: Mutex::new(None),
         }
     }
@@ -52,6 +54,11 @@ impl Moody {
         *self.unreadable.lock().expect("the lock") = Some(round);
     }
 
+    /// How many units came so far that it passed on.
+    pub fn commits(&self) -> usize {
+        self.commits.load(Ordering::SeqCst)
+    }
+
     fn reads(&self) -> Result<&dyn Store, Error> {
         let refuses = self.refuses_reads_once_written.load(Ordering::SeqCst) && self.has_written.load(Ordering::SeqCst);
         if refuses { Err(full()) } else { Ok(self.store.as_ref()) }
@@ -69,6 +76,7 @@ impl Store for Moody {
         if unit.iter().any(meets) {
             return Err(Error::Corrupt("round"));
         }
+        self.commits.fetch_add(1, Ordering::SeqCst);
         let replies = self.store.commit(unit).await;
         self.has_written.store(true, Ordering::SeqCst);
         replies
@@ -78,6 +86,9 @@ impl Store for Moody {
     }
     async fn round(&self, id: RoundId) -> Result<Option<StoredRound>, Error> {
         self.reads()?.round(id).await
+    }
+    async fn row(&self, id: RoundId) -> Result<Option<Round>, Error> {
+        self.reads()?.row(id).await
     }
     async fn rounds(&self, filter: RoundFilter) -> Result<Vec<StoredRound>, Error> {
         self.reads()?.rounds(filter).await

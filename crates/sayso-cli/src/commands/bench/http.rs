@@ -51,11 +51,31 @@ async fn pairs(folder: &Path, waiters: usize, effort: Effort) -> Result<Pairs, E
         let credentials = Credentials::make(&sayso).await?;
         drop(sayso);
         let server = Server::start(data).await?;
-        let run = cycles(&server, &credentials, waiters, effort.time).await?;
+        let (server, run) = on_one_thread(server, credentials, waiters, effort.time).await?;
         server.kill().await?;
-        Ok(run)
+        run
     })
     .await
+}
+
+/// Cycles on one thread, which carries the whole load: what needs not be handed from thread to thread takes less of the
+/// cores that the load shares with the server.
+async fn on_one_thread(
+    server: Server,
+    credentials: Credentials,
+    waiters: usize,
+    time: Duration,
+) -> Result<(Server, Result<Run, Error>), Error> {
+    let interrupted = |_| Error::Unavailable("a measurement was interrupted".to_owned());
+    let load = move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let run = match runtime {
+            Ok(runtime) => runtime.block_on(cycles(&server, &credentials, waiters, time)),
+            Err(_) => Err(Error::Unavailable("no load could be made".to_owned())),
+        };
+        (server, run)
+    };
+    tokio::task::spawn_blocking(load).await.map_err(interrupted)
 }
 
 /// Cycles for `time`, `waiters` at once; each has a connection that asks and one that answers.

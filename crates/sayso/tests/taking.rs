@@ -1,0 +1,84 @@
+//! An answer that its asker waits for is stored and taken in one transaction. What that refuses is as if nobody had waited.
+
+#![allow(clippy::expect_used, clippy::panic, reason = "a test may panic")]
+
+mod support;
+
+use sayso::{Answer, Desk, ErrorCode, People, Status};
+use sayso_core::round::Digest;
+use support::{LONG, Place, address, agent, code, live, street};
+
+#[tokio::test]
+async fn an_answer_that_is_waited_for_takes_one_transaction() {
+    let place = Place::new();
+    let (sayso, store) = place.open_moody();
+    let desk = sayso.desk(agent());
+    let round = desk.ask(address(), None).await.expect("stored").round_id;
+    let (before, people) = (store.commits(), sayso.people());
+    let (collected, answered) = tokio::join!(desk.collect(round, "once", LONG), people.answer(round, street("x"), "k"));
+    assert_eq!(store.commits() - before, 1);
+    let (collected, answered) = (collected.expect("collected"), answered.expect("accepted"));
+    assert_eq!((answered.status, collected.round.status), (Status::ResponseValidated, Status::Resolved));
+    let content = collected.responses.get("address").and_then(|response| response.content.clone());
+    assert!(content.is_some_and(|content| content.as_str().contains("\"x\"")));
+    let names = sayso.events_after(sayso.person(), 0).await.expect("events");
+    let names: Vec<_> = names.iter().map(|event| event.event.body.name()).collect();
+    assert_eq!(names, ["execution_created", "round_created", "input", "answered", "execution_state", "resolved"]);
+    assert_eq!(desk.collect(round, "once", LONG).await, Ok(collected), "the same key reads it again");
+    assert_eq!(people.answer(round, street("x"), "k").await.expect("the same record").status, Status::Resolved);
+    assert_eq!(code(desk.collect(round, "twice", LONG).await), ErrorCode::ManagedInputState);
+}
+
+#[tokio::test]
+async fn an_answer_that_is_refused_leaves_its_event_and_the_asker_waits_on() {
+    let place = Place::new();
+    let (sayso, store) = place.open_moody();
+    let desk = sayso.desk(agent());
+    let round = desk.ask(address(), None).await.expect("stored").round_id;
+    let people = sayso.people();
+    let answers = async {
+        let stale = Answer { digest: Some(Digest::of_text("something else")), ..street("x") };
+        let refused = code(people.answer(round, stale, "k").await);
+        store.refuse_writes(true);
+        assert_eq!(code(people.answer(round, street("x"), "l").await), ErrorCode::Unavailable);
+        store.refuse_writes(false);
+        people.answer(round, street("x"), "m").await.expect("accepted");
+        refused
+    };
+    let (collected, refused) = tokio::join!(desk.collect(round, "once", LONG), answers);
+    assert_eq!(collected.expect("collected").round.status, Status::Resolved);
+    let events = sayso.events_after(sayso.person(), 0).await.expect("events");
+    let refusals = events.iter().filter(|event| event.event.body.name() == "response_refused").count();
+    assert_eq!((refusals, refused), (1, ErrorCode::ManagedInputStale));
+}
+
+#[tokio::test]
+async fn of_two_that_wait_one_takes_the_answer() {
+    let place = Place::new();
+    let sayso = place.open().await;
+    let desk = sayso.desk(agent());
+    let round = desk.ask(address(), None).await.expect("stored").round_id;
+    let people = sayso.people();
+    let (one, other, answered) = tokio::join!(
+        desk.collect(round, "one", LONG),
+        desk.collect(round, "other", LONG),
+        people.answer(round, street("x"), "k")
+    );
+    answered.expect("accepted");
+    assert!(one.is_ok());
+    assert_eq!(code(other), ErrorCode::ManagedInputState);
+}
+
+#[tokio::test]
+async fn nobody_takes_what_a_worker_holds() {
+    let place = Place::new();
+    let sayso = place.open().await;
+    let desk = sayso.desk(agent());
+    let opened = desk.open(live(address()), None).await.expect("stored");
+    let (round, fence) = (opened.round.round_id, opened.fence.expect("held"));
+    let people = sayso.people();
+    let (collected, answered) = tokio::join!(desk.collect(round, "once", LONG), people.answer(round, street("x"), "k"));
+    answered.expect("accepted");
+    assert_eq!(code(collected), ErrorCode::ManagedInputConflict);
+    assert_eq!(desk.start(round, fence).await.expect("handed to its worker").round.status, Status::DeliveryStarted);
+}
