@@ -28,6 +28,10 @@ use crate::args::Args;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
+/// A cycle of a round makes and drops some hundreds of small texts on several threads, and is a tenth faster with it.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let args = match Args::try_parse() {
         Ok(args) => args,
