@@ -133,6 +133,8 @@ pub(super) struct Pool {
     config: Config,
     free: Mutex<Vec<Connection>>,
     places: Semaphore,
+    /// Its statements look up rows by their keys, and are planned once.
+    by_key: bool,
 }
 
 /// A connection taken out of the pool; it goes back when this is dropped, unless it is lost. Nobody opens a transaction
@@ -145,7 +147,13 @@ pub(super) struct Taken<'a> {
 
 impl Pool {
     pub(super) fn new(config: Config, connections_max: usize, first: Connection) -> Self {
-        Self { config, free: Mutex::new(vec![first]), places: Semaphore::new(connections_max) }
+        Self { config, free: Mutex::new(vec![first]), places: Semaphore::new(connections_max), by_key: false }
+    }
+
+    /// One connection, for statements that look up rows by their keys. Planning takes several times as long as such a
+    /// look, and a plan for one key is taken for a better one than that for any number of them, again and again.
+    pub(super) fn by_key(config: Config) -> Self {
+        Self { config, free: Mutex::default(), places: Semaphore::new(1), by_key: true }
     }
 
     /// A free connection, opened where there is none. What it fails with is what its reader is told.
@@ -161,6 +169,7 @@ impl Pool {
         };
         let db = match known {
             Some(db) => db,
+            None if self.by_key => Connection::open_for_keys(&self.config).await?,
             None => Connection::open(&self.config).await?,
         };
         Ok(Taken { pool: self, db: Some(db), _place: place })

@@ -8,6 +8,7 @@ use sayso_core::id::RoundId;
 use sayso_core::round::Round;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
+use tokio_postgres::Config;
 
 use super::connection::Pool;
 use super::failure::Failure;
@@ -27,7 +28,7 @@ static ROWS: LazyLock<String> = LazyLock::new(|| {
 
 /// The looks of one store.
 pub(super) struct Looks {
-    pool: Arc<Pool>,
+    pool: Pool,
     queue: Mutex<Queue>,
 }
 
@@ -40,8 +41,8 @@ struct Queue {
 }
 
 impl Looks {
-    pub(super) fn new(pool: Arc<Pool>) -> Arc<Self> {
-        Arc::new(Self { pool, queue: Mutex::default() })
+    pub(super) fn new(config: Config) -> Arc<Self> {
+        Arc::new(Self { pool: Pool::by_key(config), queue: Mutex::default() })
     }
 
     fn lock(&self) -> MutexGuard<'_, Queue> {

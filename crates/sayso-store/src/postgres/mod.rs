@@ -58,8 +58,8 @@ pub struct PostgresOptions {
     /// Needs neither `LISTEN` nor `NOTIFY`: changes by other processes are found by looking, 25 ms apart while somebody
     /// waits.
     pub poll_only: bool,
-    /// Connections of this process at most, at least five: one listens, one numbers events, a third of the others write: fewer transactions, each with
-    /// more in it, were measured to be faster.
+    /// Connections of this process at most, at least six: one listens, one numbers events, one looks rows up, a quarter of the
+    /// others write: fewer transactions, each with more in it, were measured to be faster.
     pub connections_max: usize,
 }
 
@@ -69,8 +69,8 @@ impl Default for PostgresOptions {
     }
 }
 
-/// Connections that are for one purpose: the listener's and the sequencer's.
-const APART: usize = 2;
+/// Connections that are for one purpose: the listener's, the sequencer's, and that of looks at rows.
+const APART: usize = 3;
 /// Transactions that run at once at most: beyond this they are only smaller.
 const WRITERS_MAX: usize = 8;
 /// At least one more that writes and two that read.
@@ -100,7 +100,7 @@ impl PostgresStore {
         let schema = schema(&mut first).await.map_err(Failure::unchanged)?;
         let notices = Notices::new(&schema)?;
         let connections = options.connections_max.max(CONNECTIONS_MIN) - APART;
-        let writers = (connections / 3).clamp(1, WRITERS_MAX);
+        let writers = (connections / 4).clamp(1, WRITERS_MAX);
         let readers = Arc::new(Pool::new(config.clone(), connections - writers, first));
         let sequencer = Sequencer::start(config.clone())?;
         let (opened, closed) = tokio::sync::watch::channel(());
@@ -113,6 +113,7 @@ impl PostgresStore {
                 tokio::spawn(watch::listen(config.clone(), notices.clone(), hints, known.clone(), closed));
             }
         }
+        let looks = Looks::new(config.clone());
         let shared = Shared {
             config,
             clock: options.clock.clone(),
@@ -123,16 +124,7 @@ impl PostgresStore {
             free: Default::default(),
         };
         let writer = Writer::start(shared, writers);
-        Ok(Self {
-            writer,
-            looks: Looks::new(readers.clone()),
-            readers,
-            sequencer,
-            clock: options.clock,
-            known,
-            observers,
-            _open: opened,
-        })
+        Ok(Self { writer, looks, readers, sequencer, clock: options.clock, known, observers, _open: opened })
     }
 
     async fn reading(&self) -> Result<Taken<'_>, Error> {
