@@ -1,5 +1,5 @@
-//! `cargo bench -p sayso [-- FIGURE…] [-- --quick]`: what the library reaches in process beside what this disk can do, and
-//! in the database that `SAYSO_STORE` names. The files are on the target folder's disk. `sayso bench` measures these and
+//! `cargo bench -p sayso -- [FIGURE…] [--quick] [postgres://…]`: what the library reaches in process beside what this disk
+//! can do, and the database where one is named. The files are on the target folder's disk. `sayso bench` measures these and
 //! the figures of the server.
 #![allow(missing_docs, clippy::print_stdout, reason = "a bench prints its results")]
 
@@ -25,7 +25,8 @@ const ON_POSTGRES: [Name; 2] = [Name::Postgres64, Name::PostgresWake];
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (options, words): (Vec<_>, Vec<_>) = std::env::args().skip(1).partition(|argument| argument.starts_with('-'));
     let effort = if options.iter().any(|option| option == "--quick") { Effort::QUICK } else { Effort::FULL };
-    let database = std::env::var("SAYSO_STORE").ok().filter(|url| !url.is_empty());
+    let (databases, words): (Vec<_>, Vec<_>) = words.into_iter().partition(|word| word.contains("://"));
+    let database = databases.into_iter().next();
     let mut wanted = Vec::new();
     for word in words {
         let name = Name::parse(&word).ok_or_else(|| format!("{word} is no figure"))?;
@@ -33,7 +34,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             return Err(format!("{word} needs a server: sayso bench --figure {word}").into());
         }
         if ON_POSTGRES.contains(&name) && database.is_none() {
-            return Err(format!("{word} needs a database: name it in SAYSO_STORE").into());
+            return Err(format!("{word} needs a database: name it as postgres://USER@HOST/DATABASE").into());
         }
         wanted.push(name);
     }
