@@ -12,7 +12,7 @@ use sayso_core::command::{Command, Reply};
 use sayso_core::error::{Error, ErrorCode};
 use sayso_core::id::{ExecutionId, RoundId};
 use sayso_core::principal::Principal;
-use sayso_core::round::{Digest, Status};
+use sayso_core::round::{Digest, Fence, FenceToken, Status};
 use sayso_store::clock::ManualClock;
 use sayso_store::conformance::START;
 use sayso_store::{ChangedRound, Hints, PostgresOptions, PostgresStore, RoundFilter, Store};
@@ -84,6 +84,34 @@ fn answering_as(n: u128, key: &str) -> Command {
         submission.key = key.to_owned();
     }
     command
+}
+
+#[tokio::test]
+async fn other_processes_are_told_of_what_people_do_and_not_of_what_follows_by_itself() {
+    let url = Cluster::shared().fresh().await;
+    let heard = Arc::new(Heard::default());
+    let hints: Arc<dyn Hints> = heard.clone();
+    let _listening = open_with(&url, PostgresOptions { hints: Some(hints), ..PostgresOptions::default() }).await;
+    heard.elsewhere.notified().await;
+    let working = open(&url).await;
+    let fence = Fence { owner: "own_a".to_owned(), token: FenceToken(1) };
+    working.commit(vec![asking(1, 1)]).await.expect("stored");
+    heard.of(1).await;
+    heard.rounds.lock().expect("the lock").clear();
+    working.commit(vec![answering(1)]).await.expect("answered");
+    heard.of(1).await;
+    // What is told of round 2 comes behind all that was told before.
+    working.commit(vec![asking(2, 1)]).await.expect("stored");
+    heard.of(2).await;
+    heard.rounds.lock().expect("the lock").clear();
+    let lease = Command::RenewOwner { owner: fence.owner.clone() };
+    working.commit(vec![lease]).await.expect("renewed");
+    let collect = Command::Collect { round: round_id(1), key: "collected".to_owned(), fence };
+    working.commit(vec![collect]).await.expect("collected");
+    assert_eq!(status(&*working, 1).await, Some(Status::Resolved));
+    working.commit(vec![asking(3, 1)]).await.expect("stored");
+    heard.of(3).await;
+    assert_eq!(*heard.rounds.lock().expect("the lock"), HashSet::from([round_id(3)]));
 }
 
 #[tokio::test]

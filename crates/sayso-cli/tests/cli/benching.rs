@@ -23,6 +23,21 @@ fn a_quick_bench_prints_the_documented_object_and_leaves_nothing() {
 }
 
 #[test]
+fn a_quick_bench_of_the_server_prints_its_figures_beside_their_limits() {
+    let folder = Folder::new();
+    let figures = ["sequential_http", "wake_http", "http_64", "cpu_http"];
+    let ended = folder.script(&["bench", "--quick", "--figure", &figures.join(","), "--json"]).expect_code(0);
+    let object = ended.json();
+    for name in figures {
+        let figure = &object["figures"][name];
+        assert!(figure["value"].as_f64().unwrap() > 0.0 && figure["limit"].as_f64().unwrap() > 0.0, "{name}");
+    }
+    for beside in ["http_1", "wake_http_p99"] {
+        assert!(object["also"][beside]["value"].as_f64().unwrap() > 0.0, "{beside}");
+    }
+}
+
+#[test]
 fn a_figure_that_cannot_be_measured_is_refused_before_anything_is() {
     let folder = Folder::new();
     let unknown = folder.script(&["bench", "--figure", "in_process_63"]).expect_code(2);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use sayso_core::command::{Command, Reply, apply};
 use sayso_core::error::Error;
-use sayso_core::event::NewEvent;
+use sayso_core::event::{EventBody, NewEvent};
 use sayso_core::id::{ExecutionId, RoundId};
 use sayso_core::round::{Round, Status};
 use sayso_core::time::UnixMs;
@@ -149,8 +149,10 @@ fn committing(failure: Failure) -> Stopped {
 
 impl Means<'_> {
     fn notice(&self, changes: &Changes) -> Option<Notice<'_>> {
-        let notices = self.notices.filter(|_| !changes.once.events.is_empty())?;
-        Some(notices.of(&concerned(&changes.once.events)))
+        let notices = self.notices?;
+        let mut told = changes.once.events.iter().filter(|event| is_told(event)).peekable();
+        told.peek()?;
+        Some(notices.of(&concerned(told)))
     }
 
     /// What has been committed is what is known from now on.
@@ -247,7 +249,13 @@ fn changed_rounds(changes: &Changes) -> Vec<ChangedRound> {
 }
 
 /// The rounds and executions that events are about: those somebody in another process may wait for.
-fn concerned(events: &[NewEvent]) -> Concerned {
+/// Whether other processes are told of an event at once. That an operation has gone on nobody waits for; there are as many
+/// such transitions as answers, and each notice takes a lock of the whole database while it commits.
+fn is_told(event: &NewEvent) -> bool {
+    event.body != EventBody::Resolved
+}
+
+fn concerned<'a>(events: impl Iterator<Item = &'a NewEvent>) -> Concerned {
     let mut concerned = Concerned::default();
     for event in events {
         concerned.rounds.extend(event.round_id);
