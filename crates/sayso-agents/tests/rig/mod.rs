@@ -5,15 +5,15 @@
 
 pub mod approving;
 mod peer;
+mod troubled;
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use sayso::policy::{Mode, PolicyFiles};
 use sayso::{
-    Answer, Channel, Claimed, Desk, Error, ExecutionId, ExecutionKind, Fence, Handed, Json, LocalDesk, Opened, Options,
-    People, Principal, Response, RoundFilter, RoundId, Sayso, Status, Step, wire,
+    Answer, Channel, Desk, Error, Json, LocalDesk, Options, People, Principal, Response, RoundFilter, Sayso, Status,
+    wire,
 };
 use sayso_agents::gateway::{self, Gate, GatewayOptions, GatewayReport, Hold, Replay};
 use serde_json::{Value, json};
@@ -22,6 +22,8 @@ use tokio::task::JoinHandle;
 
 use peer::Pipes;
 pub use peer::{Peer, nobody};
+pub use troubled::Trouble;
+use troubled::Troubled;
 
 const PIPE_BYTES: usize = 1 << 20;
 /// Far beyond anything that is waited for; a test that reaches it has hung.
@@ -52,129 +54,6 @@ pub struct Setup {
     pub ask_user: bool,
     pub trust_agent_relay: bool,
     pub inbox: Option<String>,
-}
-
-/// What a desk can have.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Trouble {
-    /// Nothing can be stored.
-    StoreIsAway,
-    /// One question is stored, and none after it.
-    StoresOneQuestion,
-    /// It must repeat itself to open a round, and a person has answered `Elm` meanwhile.
-    AnsweredMeanwhile,
-    /// Which definitions were reviewed cannot be read but this often.
-    ReadsReviews(usize),
-    /// Nor can the next be stored, so often.
-    LosesReviews(usize),
-}
-
-struct Troubled {
-    desk: LocalDesk,
-    sayso: Sayso,
-    trouble: Trouble,
-    /// How often reviews were read, or lost.
-    reviews: AtomicUsize,
-}
-
-impl Troubled {
-    fn check(&self) -> Result<(), Error> {
-        match self.trouble {
-            Trouble::StoreIsAway => Err(Error::Unavailable("the disk is full; nothing was changed".to_owned())),
-            _ => Ok(()),
-        }
-    }
-
-    fn away<T>() -> Result<T, Error> {
-        Err(Error::Unavailable("away".to_owned()))
-    }
-}
-
-#[async_trait::async_trait]
-impl Desk for Troubled {
-    async fn open(&self, ask: sayso::Ask, key: Option<String>) -> Result<Opened, Error> {
-        self.check()?;
-        if self.trouble == Trouble::StoresOneQuestion && ask.supersedes.is_some() {
-            return Self::away();
-        }
-        let opened = self.desk.open(ask, key).await?;
-        if self.trouble != Trouble::AnsweredMeanwhile {
-            return Ok(opened);
-        }
-        let content = Json::parse(r#"{"street":"Elm"}"#).unwrap();
-        let answer = Answer::one("elicitation", Response::accept(content));
-        let round = self.sayso.people().answer(opened.round.round_id, answer, "key").await?;
-        Ok(Opened { round, ..opened })
-    }
-    async fn begin_as(&self, kind: ExecutionKind) -> Result<ExecutionId, Error> {
-        self.check()?;
-        self.desk.begin_as(kind).await
-    }
-    async fn wait(&self, round: RoundId, after: u32, wait: Duration) -> Result<wire::Round, Error> {
-        self.desk.wait(round, after, wait).await
-    }
-    async fn claim(&self, round: RoundId, claim: sayso::ClaimOf, key: Option<String>) -> Result<Claimed, Error> {
-        self.desk.claim(round, claim, key).await
-    }
-    async fn renew(&self, round: RoundId, fence: Fence) -> Result<sayso::UnixMs, Error> {
-        self.desk.renew(round, fence).await
-    }
-    async fn fail_recovery(&self, round: RoundId, expected: sayso::FenceToken) -> Result<wire::Round, Error> {
-        self.desk.fail_recovery(round, expected).await
-    }
-    async fn start(&self, round: RoundId, fence: Fence) -> Result<Handed, Error> {
-        self.desk.start(round, fence).await
-    }
-    async fn late(&self, prefix: &str) -> Result<Vec<wire::Round>, Error> {
-        self.desk.late(prefix).await
-    }
-    async fn withdraw(&self, round: RoundId, fence: Fence, successor: sayso::Ask) -> Result<wire::Round, Error> {
-        self.desk.withdraw(round, fence, successor).await
-    }
-    async fn settle(&self, steps: Vec<Step>) -> Result<(), Error> {
-        if steps.iter().any(|step| matches!(step, Step::Ruled(_))) {
-            self.check()?;
-        }
-        if let Trouble::LosesReviews(times) = self.trouble
-            && steps.iter().any(|step| matches!(step, Step::Reviewed { .. }))
-            && self.reviews.fetch_add(1, Ordering::SeqCst) < times
-        {
-            return Self::away();
-        }
-        self.desk.settle(steps).await
-    }
-    async fn collect(&self, round: RoundId, key: &str, wait: Duration) -> Result<wire::Collected, Error> {
-        self.desk.collect(round, key, wait).await
-    }
-    async fn result(&self, execution: ExecutionId, wait: Duration) -> Result<wire::ExecutionResult, Error> {
-        self.desk.result(execution, wait).await
-    }
-    async fn execution(&self, execution: ExecutionId) -> Result<wire::Execution, Error> {
-        self.desk.execution(execution).await
-    }
-    async fn rounds_of(&self, execution: ExecutionId) -> Result<Vec<wire::Round>, Error> {
-        self.desk.rounds_of(execution).await
-    }
-    async fn use_grant(&self, call: &wire::GrantUse) -> Result<Option<sayso::GrantId>, Error> {
-        self.check()?;
-        self.desk.use_grant(call).await
-    }
-    async fn reviewed(&self, tool: &str) -> Result<Option<sayso::Digest>, Error> {
-        self.check()?;
-        if let Trouble::ReadsReviews(times) = self.trouble
-            && self.reviews.fetch_add(1, Ordering::SeqCst) >= times
-        {
-            return Self::away();
-        }
-        self.desk.reviewed(tool).await
-    }
-    async fn relay(&self, round: RoundId, answer: Answer, key: &str) -> Result<wire::Round, Error> {
-        self.check()?;
-        self.desk.relay(round, answer, key).await
-    }
-    async fn leave(&self) -> Result<(), Error> {
-        self.desk.leave().await
-    }
 }
 
 impl Default for Setup {
@@ -230,7 +109,7 @@ impl Rig {
         let mut client = Peer::new(their_in, their_out);
         let desk = sayso.desk(Principal::agent("gateway:shipping"));
         let desk: Arc<dyn Desk> = match setup.trouble {
-            Some(trouble) => Arc::new(Troubled { desk, sayso: sayso.clone(), trouble, reviews: AtomicUsize::new(0) }),
+            Some(trouble) => Arc::new(Troubled::new(desk, &sayso, trouble)),
             None => Arc::new(desk),
         };
         let (stop, stopped) = oneshot::channel::<()>();
