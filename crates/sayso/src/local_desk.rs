@@ -1,5 +1,6 @@
 //! The agent's verbs on an embedded store.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -209,8 +210,17 @@ impl Desk for LocalDesk {
         }
     }
 
-    async fn wait(&self, round: RoundId, after: u32, wait: Duration) -> Result<wire::Round, Error> {
-        self.sayso.round_after(&self.caller, round, after, wait).await
+    // Written out as `async_trait` would have it: a future around this one would keep the arguments again.
+    fn wait<'desk, 'async_trait>(
+        &'desk self,
+        round: RoundId,
+        after: u32,
+        wait: Duration,
+    ) -> Pin<Box<dyn Future<Output = Result<wire::Round, Error>> + Send + 'async_trait>>
+    where
+        'desk: 'async_trait,
+    {
+        Box::pin(self.sayso.round_after(&self.caller, round, after, wait))
     }
 
     async fn start(&self, round: RoundId, fence: Fence) -> Result<Handed, Error> {

@@ -19,6 +19,11 @@ use crate::open::Sayso;
 use crate::question::Question;
 use crate::waiters::{Awaited, EventFeed, Listener};
 
+/// When a wait of this length is over.
+fn until(wait: Duration) -> Instant {
+    Instant::now() + wait.min(Duration::from_millis(WAIT_MS_MAX))
+}
+
 /// Whether `caller` may see what `asked_by` asked.
 fn may_see(caller: &Principal, asked_by: &Principal) -> bool {
     caller.kind == PrincipalKind::Person || caller == asked_by
@@ -55,19 +60,20 @@ impl Sayso {
     }
 
     /// Waits until the round's `rev` is past `after`, or `wait` (at most 50 s) is over; either way, the round as it is.
-    pub async fn round_after(
+    #[expect(clippy::manual_async_fn, reason = "an async fn keeps its arguments twice, and a million may wait")]
+    pub fn round_after(
         &self,
         caller: &Principal,
         id: RoundId,
         after: u32,
         wait: Duration,
-    ) -> Result<wire::Round, Error> {
-        // Looked at before and after, and not held meanwhile: there may be a million who wait. For the same reason nothing
-        // large stays in what a waiter keeps.
-        drop(self.question(caller, id).await?);
-        let until = Instant::now() + wait.min(Duration::from_millis(WAIT_MS_MAX));
-        let row = Box::new(self.row_after(id, after, until).await?);
-        Ok(self.question(caller, id).await?.shown(&row))
+    ) -> impl Future<Output = Result<wire::Round, Error>> + Send {
+        // Looked at before and after, and not held meanwhile. For the same reason nothing large stays in what a waiter keeps.
+        async move {
+            drop(self.question(caller, id).await?);
+            let row = Box::new(self.row_after(id, after, until(wait)).await?);
+            Ok(self.question(caller, id).await?.shown(&row))
+        }
     }
 
     /// Whoever waits for a change of the round; registered before its row is read.
@@ -77,18 +83,26 @@ impl Sayso {
 
     /// Waits until the round's `rev` is past `after`, or it is `until`; either way, its row. The caller has seen to it
     /// that it may be seen.
-    pub(crate) async fn row_after(&self, id: RoundId, after: u32, until: Instant) -> Result<Round, Error> {
-        let listener = self.listen(id);
-        let mut over = false;
-        loop {
-            if let Some(row) = self.row_past(id, after, over).await? {
-                return Ok(row);
-            }
-            match timeout_at(until, listener.maybe_changed()).await {
-                Ok(Some(row)) if row.rev > after => return Ok(Arc::unwrap_or_clone(row)),
-                Ok(_) => {}
-                // When the wait is over the row is read once more: the hint of a change may have been lost.
-                Err(_) => over = true,
+    #[expect(clippy::manual_async_fn, reason = "an async fn keeps its arguments twice, and a million may wait")]
+    pub(crate) fn row_after(
+        &self,
+        id: RoundId,
+        after: u32,
+        until: Instant,
+    ) -> impl Future<Output = Result<Round, Error>> + Send {
+        async move {
+            let listener = self.listen(id);
+            let mut over = false;
+            loop {
+                if let Some(row) = self.row_past(id, after, over).await? {
+                    return Ok(row);
+                }
+                match timeout_at(until, listener.maybe_changed()).await {
+                    Ok(Some(row)) if row.rev > after => return Ok(Arc::unwrap_or_clone(row)),
+                    Ok(_) => {}
+                    // When the wait is over the row is read once more: the hint of a change may have been lost.
+                    Err(_) => over = true,
+                }
             }
         }
     }
@@ -150,7 +164,7 @@ impl Sayso {
         id: ExecutionId,
         wait: Duration,
     ) -> Result<wire::ExecutionResult, Error> {
-        let until = Instant::now() + wait.min(Duration::from_millis(WAIT_MS_MAX));
+        let until = until(wait);
         let listener = self.inner.hub.listen(Awaited::Execution(id), self.store());
         let mut over = false;
         loop {

@@ -131,3 +131,14 @@ async fn an_agents_own_event_is_found_behind_any_number_of_others() {
     assert_eq!(sayso.events_after(&agent(), 502).await, Ok(Vec::new()));
     assert_eq!(sayso.events_after(&ada(), 0).await.expect("events").len(), 200, "a page");
 }
+
+/// What `waiter_bytes` measures grows with this first: a million of them may be parked.
+#[tokio::test]
+async fn a_parked_waiter_keeps_little() {
+    let place = Place::new();
+    let sayso = place.open().await;
+    let desk = sayso.desk(agent());
+    let round = desk.ask(address(), None).await.expect("stored").round_id;
+    let wait = desk.wait(round, 1, LONG);
+    assert!(size_of_val(&*wait) <= 320, "{} bytes", size_of_val(&*wait));
+}
