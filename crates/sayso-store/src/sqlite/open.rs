@@ -20,10 +20,6 @@ const MIGRATIONS: [&str; 6] = [
     include_str!("../../migrations/sqlite/0006_reviewed.sql"),
 ];
 
-/// Pages in the log, 4 KiB each, before they are copied into the database. Whoever asks meanwhile waits for some
-/// milliseconds: with four times SQLite's own number, fewer than one in a hundred do.
-const LOG_PAGES: i64 = 4_000;
-
 /// The busy handler gives up after about five seconds of waits of 175 µs on average.
 const BUSY_WAITS_MAX: i32 = 28_000;
 
@@ -96,11 +92,7 @@ pub(super) fn connection(path: &Path) -> Result<Connection, Error> {
 /// The log of this connection, which from now on commits without waiting for the disk: the log is made durable by whoever
 /// has it. SQLite still waits before it copies pages out of the log, and before it begins the log anew.
 pub(super) fn log(db: &Connection, path: &Path) -> Result<File, Error> {
-    let set_up = || {
-        db.pragma_update(None, "synchronous", "NORMAL")?;
-        db.pragma_update(None, "wal_autocheckpoint", LOG_PAGES)
-    };
-    set_up().map_err(|error| unavailable(&error))?;
+    db.pragma_update(None, "synchronous", "NORMAL").map_err(|error| unavailable(&error))?;
     durable::log_of(path).map_err(|_| Error::Unavailable("the log of the store cannot be opened".to_owned()))
 }
 
