@@ -24,11 +24,30 @@ struct State {
 /// How far it is with an answer that this waiter takes as soon as there is one.
 enum Taking {
     /// Whoever answers may take it for the waiter, in the same transaction.
-    Offered { key: String, fence: Fence },
+    Offered(Take),
     /// An answer is being stored and taken.
     UnderWay,
     /// It is stored and taken.
     Taken(Arc<Round>, DeliveryContent),
+}
+
+/// How a waiter takes an answer.
+#[derive(Clone)]
+pub(crate) enum Take {
+    /// Its delivery begins (`start_delivery`): of a live round, by its holder.
+    Start { fence: Fence },
+    /// It is collected, under this key.
+    Collect { key: String, fence: Fence },
+}
+
+impl Take {
+    /// What takes the answer of this round.
+    pub(crate) fn command(&self, round: RoundId) -> Command {
+        match self.clone() {
+            Self::Start { fence } => Command::StartDelivery { round, fence },
+            Self::Collect { key, fence } => Command::Collect { round, key, fence },
+        }
+    }
 }
 
 impl State {
@@ -75,18 +94,18 @@ impl Bell {
         Poll::Pending
     }
 
-    /// Lets whoever answers take the answer for this waiter, under this key and fence.
-    pub(crate) fn offer(&self, key: &str, fence: &Fence) {
+    /// Lets whoever answers take the answer for this waiter.
+    pub(crate) fn offer(&self, take: &Take) {
         let mut state = self.state();
         if state.taking.is_none() {
-            state.taking = Some(Box::new(Taking::Offered { key: key.to_owned(), fence: fence.clone() }));
+            state.taking = Some(Box::new(Taking::Offered(take.clone())));
         }
     }
 
     /// Takes the offer back. False where it was taken up and it is not yet known how that ended: then the bell rings.
     pub(crate) fn withdraw_offer(&self) -> bool {
         let mut state = self.state();
-        if state.taking.as_deref().is_some_and(|taking| matches!(taking, Taking::Offered { .. })) {
+        if state.taking.as_deref().is_some_and(|taking| matches!(taking, Taking::Offered(_))) {
             state.taking = None;
         }
         !state.is_under_way()
@@ -109,7 +128,7 @@ impl Bell {
         let mut state = self.state();
         let taking = state.taking.as_deref_mut()?;
         match replace(taking, Taking::UnderWay) {
-            Taking::Offered { key, fence } => Some(Taker { bell: self.clone(), key, fence }),
+            Taking::Offered(take) => Some(Taker { bell: self.clone(), take }),
             other => {
                 *taking = other;
                 None
@@ -121,14 +140,13 @@ impl Bell {
 /// Takes an answer for a waiter. The waiter goes on by itself where this is dropped before.
 pub(crate) struct Taker {
     bell: Arc<Bell>,
-    key: String,
-    fence: Fence,
+    take: Take,
 }
 
 impl Taker {
     /// What takes the answer.
     pub(crate) fn command(&self, round: RoundId) -> Command {
-        Command::Collect { round, key: self.key.clone(), fence: self.fence.clone() }
+        self.take.command(round)
     }
 
     /// Hands the waiter what is stored as taken.
@@ -152,8 +170,8 @@ mod tests {
     use super::*;
     use sayso_core::round::FenceToken;
 
-    fn fence() -> Fence {
-        Fence { owner: "own_a".to_owned(), token: FenceToken(1) }
+    fn start() -> Take {
+        Take::Start { fence: Fence { owner: "own_a".to_owned(), token: FenceToken(1) } }
     }
 
     fn rung(bell: &Bell) -> bool {
@@ -173,16 +191,16 @@ mod tests {
     fn an_offer_is_taken_up_once_and_its_waiter_sleeps_until_it_is_known_how_that_ended() {
         let bell = Arc::new(Bell::default());
         assert!(bell.take_up().is_none());
-        bell.offer("once", &fence());
+        bell.offer(&start());
         let taker = bell.take_up().expect("offered");
         assert!(bell.take_up().is_none());
         bell.tell(None);
         assert!(!rung(&bell) && !bell.withdraw_offer());
-        bell.offer("again", &fence());
+        bell.offer(&start());
         assert!(bell.take_up().is_none(), "nothing is offered while something is under way");
         drop(taker);
         assert!(rung(&bell) && bell.taken().is_none());
-        bell.offer("again", &fence());
+        bell.offer(&start());
         assert!(bell.withdraw_offer() && bell.take_up().is_none());
     }
 

@@ -11,7 +11,10 @@ use sayso_core::round::{Delivery, Fence, Round, Status};
 use sayso_core::wire;
 use tokio::time::{Instant, timeout_at};
 
+use crate::bell::Take;
+use crate::desk::{Handed, Received};
 use crate::local_desk::{LocalDesk, check_key, responses_of};
+use crate::question::Question;
 
 impl LocalDesk {
     /// See [`crate::Desk::collect`].
@@ -19,10 +22,12 @@ impl LocalDesk {
         let delivery = self.own(round).await?.delivery;
         check_key(key)?;
         let until = Instant::now() + wait.min(Duration::from_millis(limits::WAIT_MS_MAX));
-        let fence = self.owner.fence()?;
-        let (row, content) = match self.taken((round, delivery), (key, &fence), until).await? {
+        let take = Take::Collect { key: key.to_owned(), fence: self.owner.fence()? };
+        // A live round is for its worker alone to take.
+        let offer = (delivery == Delivery::Resumable).then_some(&take);
+        let (row, content) = match self.taken(round, offer, until).await? {
             Some(taken) => taken,
-            None => match self.one(Command::Collect { round, key: key.to_owned(), fence }).await? {
+            None => match self.one(take.command(round)).await? {
                 Reply::Handed { round: row, content } => (row, content),
                 _ => return Err(Error::Corrupt("round")),
             },
@@ -34,21 +39,46 @@ impl LocalDesk {
         })
     }
 
+    /// See [`crate::Desk::receive`].
+    pub(crate) async fn received(&self, round: RoundId, fence: Fence, wait: Duration) -> Result<Received, Error> {
+        // Looked at before and after, and not held meanwhile.
+        drop(self.own(round).await?);
+        let until = Instant::now() + wait.min(Duration::from_millis(limits::WAIT_MS_MAX));
+        let take = Take::Start { fence };
+        if let Some((row, content)) = self.taken(round, Some(&take), until).await? {
+            let question = self.own(round).await?;
+            return Ok(Received::Handed(Box::new(handed(&question, &row, content)?)));
+        }
+        let (row, question) = self.sayso.seen_round(&self.caller, round).await?;
+        if row.status == Status::Failed {
+            return Ok(Received::Failed(Box::new(question.shown(&row))));
+        }
+        Ok(Received::Handed(Box::new(self.started(&question, take.command(round)).await?)))
+    }
+
+    /// Has `start`, a [`Command::StartDelivery`], begin to hand an answer over.
+    pub(crate) async fn started(&self, question: &Question, start: Command) -> Result<Handed, Error> {
+        match self.one(start).await? {
+            Reply::Handed { round: row, content } => handed(question, &row, content),
+            _ => Err(Error::Corrupt("round")),
+        }
+    }
+
     /// Waits until the round is no longer pending. What was answered, where whoever answered took it for this caller in
     /// the same transaction: then nothing is left to be stored.
     async fn taken(
         &self,
-        (round, delivery): (RoundId, Delivery),
-        (key, fence): (&str, &Fence),
+        round: RoundId,
+        offer: Option<&Take>,
         until: Instant,
     ) -> Result<Option<(Arc<Round>, DeliveryContent)>, Error> {
         let listener = self.sayso.listen(round);
         let bell = listener.bell();
         let mut over = false;
         loop {
-            // Offered first: who answers may come right behind. A live round is for its worker alone to take.
-            if delivery == Delivery::Resumable && !over {
-                bell.offer(key, fence);
+            // Offered first: who answers may come right behind.
+            if let Some(take) = offer.filter(|_| !over) {
+                bell.offer(take);
             }
             let changed = if self.is_pending(round).await? {
                 if over {
@@ -77,4 +107,12 @@ impl LocalDesk {
         let row = self.sayso.store().row(round).await?.ok_or(Error::NotFound("round"))?;
         Ok(row.status == Status::Pending)
     }
+}
+
+fn handed(question: &Question, row: &Round, content: DeliveryContent) -> Result<Handed, Error> {
+    Ok(Handed {
+        round: question.shown(row),
+        request_state: content.request_state,
+        responses: responses_of(&content.responses)?,
+    })
 }

@@ -6,9 +6,11 @@ use async_trait::async_trait;
 use sayso_core::error::Error;
 use sayso_core::execution::ExecutionKind;
 use sayso_core::id::{ExecutionId, GrantId, RoundId};
-use sayso_core::round::{Digest, Evidence, Fence, FenceToken};
+use sayso_core::limits::WAIT_MS_MAX;
+use sayso_core::round::{Digest, Evidence, Fence, FenceToken, Status};
 use sayso_core::time::UnixMs;
 use sayso_core::wire::{self, Answer, GrantUse, Keyed, Response};
+use tokio::time::Instant;
 
 use crate::Ask;
 use crate::step::Step;
@@ -49,6 +51,15 @@ impl std::fmt::Debug for Handed {
     }
 }
 
+/// What came of waiting for an answer.
+#[derive(Debug, Clone)]
+pub enum Received {
+    /// There is one, and its delivery has begun.
+    Handed(Box<Handed>),
+    /// Nobody can answer any more. The round says why.
+    Failed(Box<wire::Round>),
+}
+
 /// What a claimer believes and knows of a round.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ClaimOf {
@@ -80,6 +91,23 @@ pub trait Desk: Send + Sync {
     async fn renew(&self, round: RoundId, fence: Fence) -> Result<UnixMs, Error>;
     /// Begins to hand the answer over; the only way to read it but [`Desk::collect`].
     async fn start(&self, round: RoundId, fence: Fence) -> Result<Handed, Error>;
+    /// Waits for the answer of a round that the caller holds (at most `wait`, then `Error::Timeout`), and begins to hand it
+    /// over as [`Desk::start`] does. Where whoever answers is in this process, that is stored with the answer itself. A
+    /// repeat gets the same answer.
+    async fn receive(&self, round: RoundId, fence: Fence, wait: Duration) -> Result<Received, Error> {
+        let until = Instant::now() + wait.min(Duration::from_millis(WAIT_MS_MAX));
+        let (mut seen, mut over) = (0, false);
+        loop {
+            let found = self.wait(round, seen, until - Instant::now()).await?;
+            match found.status {
+                Status::Pending if over => return Err(Error::Timeout),
+                // A wait that is over has been looked at once more.
+                Status::Pending => (seen, over) = (found.rev, until <= Instant::now()),
+                Status::Failed => return Ok(Received::Failed(Box::new(found))),
+                _ => return Ok(Received::Handed(Box::new(self.start(round, fence).await?))),
+            }
+        }
+    }
     /// The caller's unfinished rounds of operations whose id begins with `prefix`, newest first. The prefix begins with
     /// [`sayso_store::LATE_PREFIX`].
     async fn late(&self, prefix: &str) -> Result<Vec<wire::Round>, Error>;

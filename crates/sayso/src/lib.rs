@@ -59,7 +59,7 @@ mod waiters;
 pub mod words;
 
 pub use access::{Login, MintedToken};
-pub use desk::{ClaimOf, Claimed, Desk, Handed, Opened};
+pub use desk::{ClaimOf, Claimed, Desk, Handed, Opened, Received};
 pub use grants::NewGrant;
 pub use ids::random_bytes;
 pub use local_desk::LocalDesk;

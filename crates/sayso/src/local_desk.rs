@@ -18,7 +18,7 @@ use sayso_core::time::UnixMs;
 use sayso_core::wire::{self, Keyed, Response};
 use sayso_store::{LATE_PREFIX, RoundFilter};
 
-use crate::desk::{ClaimOf, Claimed, Desk, Handed, Opened};
+use crate::desk::{ClaimOf, Claimed, Desk, Handed, Opened, Received};
 use crate::open::Sayso;
 use crate::owner::Owner;
 use crate::question::Question;
@@ -225,14 +225,11 @@ impl Desk for LocalDesk {
 
     async fn start(&self, round: RoundId, fence: Fence) -> Result<Handed, Error> {
         let question = self.own(round).await?;
-        match self.one(Command::StartDelivery { round, fence }).await? {
-            Reply::Handed { round: row, content } => Ok(Handed {
-                round: question.shown(&row),
-                request_state: content.request_state,
-                responses: responses_of(&content.responses)?,
-            }),
-            _ => Err(Error::Corrupt("round")),
-        }
+        self.started(&question, Command::StartDelivery { round, fence }).await
+    }
+
+    async fn receive(&self, round: RoundId, fence: Fence, wait: Duration) -> Result<Received, Error> {
+        self.received(round, fence, wait).await
     }
 
     async fn late(&self, prefix: &str) -> Result<Vec<wire::Round>, Error> {

@@ -22,8 +22,8 @@ use std::time::Duration;
 
 use sayso::kit::{ExecutionHandle, Kit, KitStore};
 use sayso::{
-    Ask, Desk, Error, ErrorCode, ExecutionId, ExecutionKind, Failure, Fence, Json, LocalDesk, Request, RoundId, Sayso,
-    Status, Step as Known, UnixMs, words,
+    Ask, Desk, Error, ErrorCode, ExecutionId, ExecutionKind, Failure, Fence, Json, LocalDesk, Received, Request,
+    RoundId, Sayso, Step as Known, UnixMs, words,
 };
 use sayso_core::round::Delivery;
 use serde_json::Value;
@@ -86,13 +86,9 @@ impl Waiting {
     /// What a worker does that waits for the round: an answer is taken over, everything else is an error.
     async fn ends(&self) -> Result<(), Error> {
         let (round, fence) = self.round.clone().unwrap();
-        let mut found = self.desk.wait(round, 0, Duration::ZERO).await?;
-        while found.status == Status::Pending {
-            found = self.desk.wait(round, found.rev, LONG).await?;
-        }
-        match &found.failure {
-            Some(failure) => Err(words::waiter_error(failure)),
-            None => self.desk.start(round, fence).await.map(drop),
+        match self.desk.receive(round, fence, LONG).await? {
+            Received::Handed(_) => Ok(()),
+            Received::Failed(ended) => Err(words::waiter_error(ended.failure.as_ref().unwrap())),
         }
     }
 

@@ -4,7 +4,9 @@
 
 mod support;
 
-use sayso::{Answer, Desk, ErrorCode, People, Status};
+use sayso::{
+    Answer, Desk, ErrorCode, Failure, Fence, FenceToken, Handed, People, Received, RoundId, Sayso, Status, Step,
+};
 use sayso_core::round::Digest;
 use support::{LONG, Place, address, agent, code, live, street};
 
@@ -81,4 +83,84 @@ async fn nobody_takes_what_a_worker_holds() {
     answered.expect("accepted");
     assert_eq!(code(collected), ErrorCode::ManagedInputConflict);
     assert_eq!(desk.start(round, fence).await.expect("handed to its worker").round.status, Status::DeliveryStarted);
+}
+
+async fn held(desk: &dyn Desk) -> (RoundId, Fence) {
+    let opened = desk.open(live(address()), None).await.expect("stored");
+    (opened.round.round_id, opened.fence.expect("held"))
+}
+
+fn handed(received: Received) -> Handed {
+    match received {
+        Received::Handed(handed) => *handed,
+        Received::Failed(round) => panic!("{:?}", round.failure),
+    }
+}
+
+async fn status(sayso: &Sayso, round: RoundId) -> Status {
+    sayso.round(sayso.person(), round).await.expect("is there").status
+}
+
+#[tokio::test]
+async fn an_answer_that_its_worker_waits_for_begins_its_delivery() {
+    let place = Place::new();
+    let (sayso, store) = place.open_moody();
+    let desk = sayso.desk(agent());
+    let (round, fence) = held(&desk).await;
+    let (before, people) = (store.commits(), sayso.people());
+    let (received, answered) =
+        tokio::join!(desk.receive(round, fence.clone(), LONG), people.answer(round, street("x"), "k"));
+    assert_eq!(store.commits() - before, 1);
+    let (received, answered) = (handed(received.expect("received")), answered.expect("accepted"));
+    assert_eq!((answered.status, received.round.status), (Status::ResponseValidated, Status::DeliveryStarted));
+    let content = received.responses.get("address").and_then(|response| response.content.clone());
+    assert!(content.is_some_and(|content| content.as_str().contains("\"x\"")));
+    let again = handed(desk.receive(round, fence.clone(), LONG).await.expect("a repeat"));
+    assert_eq!((&again.round, &again.responses), (&received.round, &received.responses), "one attempt, not two");
+    desk.settle(vec![Step::Delivered(round, fence.clone()), Step::Resolved(round, fence)]).await.expect("goes on");
+    let names = sayso.events_after(sayso.person(), 0).await.expect("events");
+    let names: Vec<_> = names.iter().map(|event| event.event.body.name()).collect();
+    assert_eq!(names, ["execution_created", "round_created", "input", "answered", "resolved"]);
+}
+
+#[tokio::test]
+async fn a_worker_that_no_longer_waits_is_handed_the_answer_when_it_asks() {
+    let place = Place::new();
+    let sayso = place.open().await;
+    let desk = sayso.desk(agent());
+    let (round, fence) = held(&desk).await;
+    let short = std::time::Duration::from_millis(1);
+    assert_eq!(code(desk.receive(round, fence.clone(), short).await), ErrorCode::OperationTimeout);
+    sayso.people().answer(round, street("x"), "k").await.expect("accepted");
+    assert_eq!(status(&sayso, round).await, Status::ResponseValidated, "nobody waits");
+    handed(desk.receive(round, fence, short).await.expect("received"));
+    assert_eq!(status(&sayso, round).await, Status::DeliveryStarted);
+}
+
+#[tokio::test]
+async fn whoever_does_not_hold_a_round_receives_nothing_and_keeps_nobody_from_answering() {
+    let place = Place::new();
+    let sayso = place.open().await;
+    let desk = sayso.desk(agent());
+    let (round, fence) = held(&desk).await;
+    let foreign = Fence { token: FenceToken(fence.token.0.wrapping_add(1)), ..fence.clone() };
+    let people = sayso.people();
+    let (received, answered) = tokio::join!(desk.receive(round, foreign, LONG), people.answer(round, street("x"), "k"));
+    assert_eq!(answered.expect("accepted").status, Status::ResponseValidated);
+    assert_eq!(code(received), ErrorCode::ManagedInputConflict);
+    handed(desk.receive(round, fence, LONG).await.expect("its holder receives it"));
+}
+
+#[tokio::test]
+async fn a_worker_hears_that_nobody_can_answer_any_more() {
+    let place = Place::new();
+    let sayso = place.open().await;
+    let desk = sayso.desk(agent());
+    let (round, fence) = held(&desk).await;
+    let execution = sayso.round(sayso.person(), round).await.expect("is there").execution_id;
+    let people = sayso.people();
+    let (received, cancelled) = tokio::join!(desk.receive(round, fence, LONG), people.cancel(execution));
+    cancelled.expect("cancelled");
+    let Received::Failed(ended) = received.expect("told") else { panic!("handed over") };
+    assert_eq!(ended.failure.map(|failure| failure.code).as_deref(), Some(Failure::CANCELLED));
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sayso::{Ask as NewRound, Error, Failure, Outcome, RoundId, Status, Step, words};
+use sayso::{Ask as NewRound, Desk, Error, Failure, Fence, Handed, Outcome, Received, RoundId, Status, Step, words};
 use sayso_core::limits;
 use sayso_core::round::Delivery;
 
@@ -78,7 +78,7 @@ impl Session {
     pub(super) async fn open_ask(&mut self, ask: Ask, rev: u32) {
         let number = self.next_ask;
         self.next_ask += 1;
-        self.watch(number, ask.round, rev);
+        self.watch(number, &ask, rev);
         if let Some(id) = ask.request.elicitation_id.clone() {
             self.stored.keep_url(id, ask.round);
         }
@@ -119,20 +119,29 @@ impl Session {
     }
 
     /// Waits in the background until the round is no longer pending.
-    fn watch(&self, ask: u64, round: RoundId, rev: u32) {
-        let (desk, events) = (self.desk.clone(), self.events.clone());
+    fn watch(&self, number: u64, ask: &Ask, rev: u32) {
+        let (desk, events, round) = (self.desk.clone(), self.events.clone(), ask.round);
+        // A call's verdict is taken once somebody waits for its result, and a late round is claimed first.
+        let fence = ask.fence.clone().filter(|_| ask.approval().is_none());
         tokio::spawn(async move {
             let mut rev = rev;
             let mut pause = tokio::time::interval(Duration::from_secs(1));
             pause.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
             while !events.is_closed() {
-                match desk.wait(round, rev, WAIT).await {
-                    Ok(found) if found.status != Status::Pending => {
+                let come = match &fence {
+                    Some(fence) => receive(desk.as_ref(), number, round, fence.clone()).await,
+                    None => desk.wait(round, rev, WAIT).await.map(|found| {
+                        rev = found.rev;
+                        (found.status != Status::Pending).then(|| Event::Changed(number, Box::new(found)))
+                    }),
+                };
+                match come {
+                    Ok(Some(event)) => {
                         // A session that is gone has failed its rounds itself.
-                        let _ = events.send(Event::Changed(ask, Box::new(found))).await;
+                        let _ = events.send(event).await;
                         return;
                     }
-                    Ok(found) => rev = found.rev,
+                    Ok(None) => {}
                     // The store is away for a moment; the round is still there.
                     Err(_) => drop(pause.tick().await),
                 }
@@ -152,23 +161,39 @@ impl Session {
     /// A round has been answered or has ended. `start_delivery` is stored before a byte goes to the upstream.
     pub(super) async fn round_changed(&mut self, number: u64, round: &sayso::wire::Round) {
         let Some(ask) = self.asks.get(&number).filter(|ask| !ask.answered) else { return };
-        let upstream_id = match &ask.asker {
-            Asker::Upstream(upstream_id) => upstream_id,
-            Asker::Gate(_) => return self.verdict_came(number, round).await,
-            Asker::Agent(_) => return self.agent_answered(number, round).await,
-        };
-        let (upstream_id, round_id, fence) = (upstream_id.clone(), ask.round, ask.fence.clone());
-        if let Some(failure) = &round.failure {
-            // Only a person's own decline or cancel goes upstream as such.
-            let data = coded(&failure.code);
-            let line = jsonrpc::error(&upstream_id, INTERNAL_ERROR, &words::ended(failure), Some(&data));
-            self.upstream.send(line).await;
-            self.drop_ask(number).await;
-            return;
+        if let Asker::Gate(_) = ask.asker {
+            return self.verdict_came(number, round).await;
         }
+        if let Some(failure) = &round.failure {
+            return self.unanswered(number, failure).await;
+        }
+        let (round_id, fence) = (ask.round, ask.fence.clone());
         let started = match fence {
             Some(fence) => self.desk.start(round_id, fence).await,
             None => self.claim_and_start(number, round_id).await,
+        };
+        self.started(number, started).await;
+    }
+
+    /// Nobody can answer any more.
+    async fn unanswered(&mut self, number: u64, failure: &Failure) {
+        let Some(ask) = self.asks.get(&number) else { return };
+        let Asker::Upstream(upstream_id) = &ask.asker else { return self.agent_unanswered(number, failure).await };
+        // Only a person's own decline or cancel goes upstream as such.
+        let data = coded(&failure.code);
+        let line = jsonrpc::error(upstream_id, INTERNAL_ERROR, &words::ended(failure), Some(&data));
+        self.upstream.send(line).await;
+        self.drop_ask(number).await;
+    }
+
+    /// The answer is being handed over, which is stored; or it cannot be.
+    pub(super) async fn started(&mut self, number: u64, started: Result<Handed, Error>) {
+        let Some(ask) = self.asks.get(&number).filter(|ask| !ask.answered) else { return };
+        let upstream_id = match &ask.asker {
+            Asker::Upstream(upstream_id) => upstream_id.clone(),
+            Asker::Agent(_) => return self.agent_answered(number, started).await,
+            // What a gate asked is started by whoever waits for its call.
+            Asker::Gate(_) => return,
         };
         match started {
             Ok(handed) => {
@@ -287,5 +312,16 @@ fn refusal(error: &Error) -> (i64, String) {
         Error::Validation { .. } | Error::Limit(_) => (INVALID_PARAMS, error.to_string()),
         Error::RoundLimit(_) => (INTERNAL_ERROR, error.to_string()),
         _ => (INTERNAL_ERROR, words::QUESTION_UNAVAILABLE.to_owned()),
+    }
+}
+
+/// What the ask is told of its round's answer, which begins to be handed over; nothing where the wait alone is over.
+async fn receive(desk: &dyn Desk, number: u64, round: RoundId, fence: Fence) -> Result<Option<Event>, Error> {
+    match desk.receive(round, fence, WAIT).await {
+        Ok(Received::Handed(handed)) => Ok(Some(Event::Started(number, Ok(handed)))),
+        Ok(Received::Failed(ended)) => Ok(Some(Event::Changed(number, ended))),
+        Err(Error::Timeout) => Ok(None),
+        Err(refused @ (Error::Conflict { .. } | Error::State { .. })) => Ok(Some(Event::Started(number, Err(refused)))),
+        Err(away) => Err(away),
     }
 }

@@ -1,7 +1,7 @@
 //! A tool of the gateway's own by which the agent asks a person itself.
 
-use sayso::wire::{self, Keyed};
-use sayso::{Ask as NewRound, Error, Failure, Json, Outcome, Request, Response, Status, Step, words};
+use sayso::wire::Keyed;
+use sayso::{Ask as NewRound, Error, Failure, Handed, Json, Outcome, Request, Response, Status, Step, words};
 use sayso_core::limits;
 use sayso_core::round::OperationKind;
 use serde_json::json;
@@ -86,16 +86,17 @@ impl Session {
         self.open_ask(ask, seen_rev).await;
     }
 
-    /// A person has answered the agent, or nobody can any more. The answer is the call's result, whoever reads it.
-    pub(super) async fn agent_answered(&mut self, number: u64, round: &wire::Round) {
-        let Some(ask) = self.asks.get(&number) else { return };
-        let ([call], Some(fence)) = (ask.candidates.as_slice(), ask.fence.clone()) else { return };
-        let (call, round_id) = (*call, ask.round);
-        if let Some(failure) = &round.failure {
-            self.asks.remove(&number);
-            return self.end_held(call, Vec::new(), Outcome::Failed(failure.clone()), &words::ended(failure)).await;
-        }
-        match self.desk.start(round_id, fence).await {
+    /// Nobody can answer the agent any more.
+    pub(super) async fn agent_unanswered(&mut self, number: u64, failure: &Failure) {
+        let Some(call) = self.asks.get(&number).and_then(|ask| ask.candidates.first().copied()) else { return };
+        self.asks.remove(&number);
+        self.end_held(call, Vec::new(), Outcome::Failed(failure.clone()), &words::ended(failure)).await;
+    }
+
+    /// A person has answered the agent. The answer is the call's result, whoever reads it.
+    pub(super) async fn agent_answered(&mut self, number: u64, started: Result<Handed, Error>) {
+        let Some(call) = self.asks.get(&number).and_then(|ask| ask.candidates.first().copied()) else { return };
+        match started {
             Ok(handed) => self.answer_agent(number, call, &handed.responses).await,
             Err(error @ (Error::Conflict { .. } | Error::State { .. })) => {
                 self.asks.remove(&number);

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sayso::{Desk, Digest, ExecutionId, wire};
+use sayso::{Desk, Digest, ExecutionId, Handed, wire};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 
@@ -30,6 +30,8 @@ pub(super) enum Event {
     Upstream(u32, Line),
     /// The round of this ask is no longer pending.
     Changed(u64, Box<wire::Round>),
+    /// The answer of this ask is being handed over; or it cannot be.
+    Started(u64, Result<Box<Handed>, sayso::Error>),
     /// The late round of this call is no longer pending.
     LateAnswered(Box<LateCall>),
     /// What a person decided, for the client's request of this id.
@@ -150,6 +152,7 @@ impl Session {
             },
             Event::Upstream(..) => {}
             Event::Changed(ask, round) => self.round_changed(ask, &round).await,
+            Event::Started(ask, started) => self.started(ask, started.map(|handed| *handed)).await,
             Event::LateAnswered(call) => self.make_again(*call).await,
             Event::Reported { client_id, result } => self.reported(&client_id, &result).await,
             Event::Elsewhere { client_id, execution, outcome } => {

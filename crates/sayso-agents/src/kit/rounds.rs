@@ -6,10 +6,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use sayso::plan::DEFAULT_KEY;
 use sayso::{
-    Ask, Desk, Error, ExecutionId, Failure, Fence, Handed, Json, OperationKind, RoundId, Status, Step, UnixMs, wire,
+    Ask, Desk, Error, ExecutionId, Failure, Fence, Handed, Json, OperationKind, Received, RoundId, Step, UnixMs, wire,
     words,
 };
-use sayso_core::limits::{LEASE_MS, OPEN_QUESTIONS_MAX, WAIT_MS_MAX};
+use sayso_core::limits::{OPEN_QUESTIONS_MAX, WAIT_MS_MAX};
 use sayso_core::round::Delivery;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -133,7 +133,7 @@ impl<'a> Rounds<'a> {
         let opened = self.desk.open(self.ask(request), None).await?;
         let round = opened.round.round_id;
         let Some(fence) = opened.fence else { return Err(Error::Corrupt("round")) };
-        let waiter = tokio::spawn(take(self.desk.clone(), opened.round, fence.clone(), self.taken.0.clone()));
+        let waiter = tokio::spawn(take(self.desk.clone(), round, fence.clone(), self.taken.0.clone()));
         self.open.push(Open { upstream_id: id.to_owned(), round, fence, is_answered: false, waiter });
         Ok(())
     }
@@ -149,31 +149,24 @@ pub(crate) async fn settle(desk: &dyn Desk, steps: Vec<Step>) {
     }
 }
 
-/// Waits for a round's answer, stores that its delivery begins, and passes it on.
-async fn take(desk: Arc<dyn Desk>, mut round: wire::Round, fence: Fence, taken: mpsc::Sender<Taken>) {
+/// Waits for a round's answer, which begins its delivery, and passes it on.
+async fn take(desk: Arc<dyn Desk>, round: RoundId, fence: Fence, taken: mpsc::Sender<Taken>) {
     let mut pause = interval(TRY_AGAIN);
     pause.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    while round.status == Status::Pending {
-        match desk.wait(round.round_id, round.rev, Duration::from_millis(WAIT_MS_MAX)).await {
-            Ok(found) => round = found,
-            // The store is away for a moment; the round is still there.
-            Err(_) => drop(pause.tick().await),
+    let answer = loop {
+        match desk.receive(round, fence.clone(), Duration::from_millis(WAIT_MS_MAX)).await {
+            Ok(Received::Handed(handed)) => break Ok(*handed),
+            Ok(Received::Failed(ended)) => {
+                break Err(ended.failure.as_ref().map_or(Error::Corrupt("round"), words::waiter_error));
+            }
+            Err(Error::Timeout) => {}
+            // The store is away for a moment; the round is still there. If that was too long, it says so afterwards.
+            Err(Error::Unavailable(_)) => drop(pause.tick().await),
+            Err(error) => break Err(error),
         }
-    }
-    let mut started = Err(Error::Corrupt("round"));
-    // After that much time without a store the lease has run out, and nothing may be handed over.
-    for _ in 0..LEASE_MS / 1000 {
-        started = match &round.failure {
-            Some(failure) => Err(words::waiter_error(failure)),
-            None => desk.start(round.round_id, fence.clone()).await,
-        };
-        if !matches!(started, Err(Error::Unavailable(_))) {
-            break;
-        }
-        pause.tick().await;
-    }
+    };
     // A call that has ended meanwhile has settled its rounds itself.
-    let _ = taken.send((round.round_id, started)).await;
+    let _ = taken.send((round, answer)).await;
 }
 
 #[async_trait]

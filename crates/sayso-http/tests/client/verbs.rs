@@ -5,7 +5,7 @@ use std::time::Duration;
 use sayso::wire::GrantUse;
 use sayso::{
     Ask, ClaimOf, Desk, Error, Evidence, ExecutionId, Failure, Fence, FenceToken, Json, LATE_PREFIX, NewGrant, Outcome,
-    Principal, RoundId, Status, Step,
+    Principal, Received, RoundId, Status, Step,
 };
 use sayso_core::round::Delivery;
 
@@ -47,6 +47,25 @@ async fn a_live_round_is_delivered(rig: &Rig, desk: &dyn Desk) {
     let ended = desk.result(execution, Duration::from_secs(45)).await.unwrap();
     assert_eq!(ended.result, Some(result), "numbers stay as they were written");
     assert_eq!(desk.execution(execution).await.unwrap().outcome.unwrap().status, "completed");
+}
+
+async fn a_live_round_is_received(rig: &Rig, desk: &dyn Desk) {
+    let (round, _, fence) = live(desk).await;
+    let early = desk.receive(round, fence.clone(), Duration::from_millis(1)).await;
+    assert_eq!(early.unwrap_err(), Error::Timeout);
+    for _ in 0..2 {
+        let (received, ()) =
+            tokio::join!(desk.receive(round, fence.clone(), Duration::from_secs(45)), rig.answer(round));
+        let Received::Handed(handed) = received.unwrap() else { panic!("{round} has failed") };
+        assert_eq!(handed.round.status, Status::DeliveryStarted);
+        assert_eq!(handed.responses.get("address").unwrap().content.as_ref().unwrap().as_str(), r#"{"street":"Elm"}"#);
+    }
+    let failure = Failure::new("gave_up", "the harness has ended");
+    desk.settle(vec![Step::Failed(round, Some(fence.clone()), failure.clone())]).await.unwrap();
+    let Received::Failed(ended) = desk.receive(round, fence, Duration::from_secs(45)).await.unwrap() else {
+        panic!("{round} was handed over");
+    };
+    assert_eq!(ended.failure, Some(failure));
 }
 
 async fn a_resumable_round_is_claimed_or_collected(rig: &Rig, desk: &dyn Desk) {
@@ -210,6 +229,7 @@ async fn a_definition_is_reviewed_for_its_agent_alone(rig: &Rig, desk: &dyn Desk
 
 async fn walk(rig: &Rig, desk: &dyn Desk) {
     a_live_round_is_delivered(rig, desk).await;
+    a_live_round_is_received(rig, desk).await;
     a_resumable_round_is_claimed_or_collected(rig, desk).await;
     rounds_fail_and_executions_end(rig, desk).await;
     a_question_taken_back_goes_on_as_a_late_one(rig, desk).await;

@@ -1,4 +1,4 @@
-//! The cycle that is measured: open a live round, wait, answer, start, settle; the worker's real path.
+//! The cycle that is measured: open a live round, receive what it is answered, settle; the worker's real path.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use sayso_store::limit::{RowBytes, Samples, Stopwatch};
 use tokio::sync::mpsc;
 
 use super::process;
-use crate::{Answer, Ask, Desk, LocalDesk, People, Request, Response, RoundId, Sayso, Step};
+use crate::{Answer, Ask, Desk, LocalDesk, People, Received, Request, Response, RoundId, Sayso, Step};
 
 const SCHEMA: &str = r#"{"type":"object","properties":{"street":{"type":"string"}},"required":["street"]}"#;
 const CONTENT: &str = r#"{"street":"1 Main Street"}"#;
@@ -131,12 +131,12 @@ impl Slot {
         let opened = self.desk.open(Ask { delivery: Some(Delivery::Live), ..ask()? }, None).await?;
         let (round, fence) = (opened.round.round_id, opened.fence.ok_or(Error::Corrupt("round"))?);
         // The wait is registered by its first poll, before whoever answers hears of the round.
-        let (seen, told) = tokio::join!(biased; self.desk.wait(round, opened.round.rev, WAIT), self.asked.send(round));
+        let receiving = self.desk.receive(round, fence.clone(), WAIT);
+        let (received, told) = tokio::join!(biased; receiving, self.asked.send(round));
         told.map_err(|_| gone())?;
         let sent = self.sends.recv().await.ok_or_else(gone)?;
         wake.add(sent.elapsed());
-        seen?;
-        self.desk.start(round, fence.clone()).await?;
+        let Received::Handed(_) = received? else { return Err(Error::Corrupt("round")) };
         self.desk.settle(vec![Step::Delivered(round, fence.clone()), Step::Resolved(round, fence)]).await
     }
 }
