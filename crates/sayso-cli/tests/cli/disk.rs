@@ -135,7 +135,7 @@ fn on_a_full_disk_nothing_is_half_done_and_it_goes_on_once_there_is_room() {
     const TEST: &str = "disk::on_a_full_disk_nothing_is_half_done_and_it_goes_on_once_there_is_room";
     with_a_disk(TEST, |disk| {
         if disk == Disk::Limited {
-            not_tried(&format!("{TEST} (a limit on the size of files took the disk's place)"));
+            not_tried(&format!("{TEST} (a limit on the size of files took the disk's place)"), Accounts::Own);
         }
         let folder = small(disk);
         let (agent, person) =
@@ -195,7 +195,7 @@ fn on_a_disk_that_can_only_be_read_it_says_so_and_goes_on_once_it_can_be_written
     const TEST: &str = "disk::on_a_disk_that_can_only_be_read_it_says_so_and_goes_on_once_it_can_be_written";
     with_a_disk(TEST, |disk| {
         if disk == Disk::Limited {
-            return not_tried(TEST);
+            return not_tried(TEST, Accounts::Own);
         }
         let folder = small(disk);
         let person = folder.token_file(NewTokenKind::Person, "ada");

@@ -31,7 +31,7 @@ fn answering_at_length(n: u128) -> Command {
 async fn a_full_disk_under_the_database_leaves_nothing_half_written_and_it_goes_on_with_room() {
     if !is_inside() {
         if !again_in_a_namespace(TEST, Accounts::Servers) {
-            not_tried(TEST);
+            not_tried(TEST, Accounts::Servers);
         }
         return;
     }

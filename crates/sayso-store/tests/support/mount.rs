@@ -9,7 +9,8 @@ use std::process::{Command, Stdio};
 
 /// Tells a test that it runs again, in a mount namespace of its own.
 const INSIDE: &str = "SAYSO_TEST_IN_NAMESPACE";
-/// Names the file in which `./test` finds what was not tried.
+/// Names the file in which `./test` finds what was not tried, a line each: who could have (`root`, or `any` who is root in a
+/// namespace of their own), and the test.
 const NOT_TRIED: &str = "SAYSO_TEST_NOT_TRIED";
 
 /// The ways to a namespace in which a disk may be mounted. `./test` knows the same.
@@ -53,11 +54,15 @@ pub fn again_in_a_namespace(test: &str, accounts: Accounts) -> bool {
 }
 
 /// Says that a test, or what of it is named, was not tried for want of a disk of its own.
-pub fn not_tried(what: &str) {
+pub fn not_tried(what: &str, accounts: Accounts) {
+    let needs = match accounts {
+        Accounts::Own => "any",
+        Accounts::Servers => "root",
+    };
     eprintln!("NOT TRIED, for want of a disk that may be mounted: {what}");
     if let Some(file) = std::env::var_os(NOT_TRIED) {
         let file = std::fs::OpenOptions::new().append(true).create(true).open(file);
-        writeln!(file.expect("a place to note it"), "{what}").expect("noted");
+        writeln!(file.expect("a place to note it"), "{needs} {what}").expect("noted");
     }
 }
 
