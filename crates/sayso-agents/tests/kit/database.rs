@@ -87,7 +87,7 @@ fn the_same_without_a_runtime() {
     let round = asked(&handle);
     let other = blocking::Kit::open(PostgresExecutionStore::open(&url)).unwrap();
     let seen = other.handle(handle.execution_id()).unwrap();
-    assert_eq!(seen.pending_rounds().unwrap(), [round.clone()]);
+    assert_eq!(seen.pending_rounds().unwrap(), std::slice::from_ref(&round));
     let answer = [(DEFAULT_KEY, ElicitationResponse::accept(json(r#"{"city":"Pune"}"#)))];
     seen.respond_elicitation(round.round_id, answer, "key").unwrap();
     let done = handle.result(Some(HANG)).unwrap();
