@@ -7,7 +7,7 @@ use sayso::limits;
 use crate::world::{Asked, Checked, START, World};
 
 /// The seed of what the script leaves to chance: what arrives, and who is first.
-pub const SEED: u64 = 5;
+pub const SEED: u64 = 16;
 
 /// The questions of the script, by number.
 const HELD: usize = 0;
