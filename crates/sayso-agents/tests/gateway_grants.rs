@@ -167,6 +167,48 @@ async fn a_grant_whose_use_cannot_be_stored_lets_nothing_run() {
 }
 
 #[tokio::test]
+async fn a_grant_is_not_used_up_by_a_call_whose_definition_cannot_be_stored() {
+    for lost in [1, 2] {
+        let setup = Setup { trouble: Some(Trouble::LosesReviews(lost)), ..Setup::default() };
+        let mut rig = Gated::start(ASKING, setup).await;
+        rig.grant(NewGrant { uses_max: Some(1), ..rule("shipping:*") }).await;
+        rig.call_tool(1, "book", json!({})).await;
+        if lost == 1 {
+            rig.new_round(0).await;
+        } else {
+            assert!(text_of(&rig.client.hear().await).contains("Approval unavailable"));
+        }
+        assert_eq!(rig.uses().await, 0);
+        rig.call_tool(2, "book", json!({"n": 2})).await;
+        rig.runs().await;
+        assert_eq!(rig.uses().await, 1, "the store is back, and so is the grant");
+    }
+}
+
+#[tokio::test]
+async fn whoever_refuses_a_call_before_a_grant_is_used_for_it_has_refused_it_and_uses_nothing() {
+    let hold = std::time::Duration::from_millis(1);
+    let setup = Setup { hold, trouble: Some(Trouble::RefusedBeforeUse), ..Setup::default() };
+    let mut rig = Gated::start(ASKING, setup).await;
+    rig.call_tool(1, "book", json!({"n": 1})).await;
+    let round = rig.new_round(0).await;
+    let pending = rig.client.hear().await;
+    let execution = pending["result"]["structuredContent"]["paused"]["execution_id"].clone();
+    rig.grant(rule("shipping:*")).await;
+    let mut id = 1;
+    let heard = loop {
+        id += 1;
+        rig.call_tool(id, "sayso_wait", json!({"execution_id": execution})).await;
+        let heard = rig.client.hear().await;
+        if !text_of(&heard).contains("still waiting") {
+            break heard;
+        }
+    };
+    assert!(text_of(&heard).contains("refused"), "{heard}");
+    assert_eq!((rig.round(&round).await.failure, rig.uses().await), (None, 0));
+}
+
+#[tokio::test]
 async fn a_prompt_is_granted_by_the_name_that_rules_know_it_by() {
     let mut rig = gated(ASKING).await;
     let get = |id: u64, who: &str| {

@@ -62,7 +62,12 @@ fn target<'a>(op: &Op, memory: &'a Memory) -> &'a Round {
 fn failure_request(op: &Op, held: bool) -> FailureRequest {
     let code = [Failure::WITHDRAWN, Failure::UNAVAILABLE, "worker_gave_up"][usize::from(op.y)];
     let fence = held.then(|| fence(OWNERS[usize::from(op.y)], u128::from(op.x)));
-    FailureRequest { fence, principal: Principal::agent("a"), failure: Failure::new(code, "because") }
+    FailureRequest {
+        fence,
+        principal: Principal::agent("a"),
+        failure: Failure::new(code, "because"),
+        only_pending: op.slot == 3,
+    }
 }
 
 fn claim(op: &Op) -> Claim {

@@ -9,10 +9,14 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::Poll;
+use std::time::Duration;
 
 use sayso_core::error::Error;
 use sayso_core::round::Status;
-use sayso_store::{RoundFilter, SqliteStore, Store};
+use sayso_store::clock::ManualClock;
+use sayso_store::conformance::START;
+use sayso_store::{RoundFilter, SqliteOptions, SqliteStore, Store};
 use support::{answering, asking, open, round_id, try_open};
 
 /// Says something to the parent. Lines that do not start so are the test harness's.
@@ -40,6 +44,7 @@ fn other_process() {
         "write" => runtime.block_on(write_for_ever(open(folder), 1)),
         "heavy" => runtime.block_on(write_for_ever(open(folder), 64)),
         "fill" => runtime.block_on(fill(&open(folder))),
+        "hold" => hold(folder, lines),
         other => panic!("{other}"),
     }
 }
@@ -60,6 +65,16 @@ async fn write_for_ever(store: SqliteStore, each: u128) {
         });
     }
     tasks.join_all().await;
+}
+
+/// Takes the file's lock, as a process does that writes and is stopped in the middle, until it is told to let go.
+fn hold(folder: &Path, mut told: impl Iterator<Item = std::io::Result<String>>) {
+    let db = rusqlite::Connection::open(support::file_in(folder)).expect("opens");
+    db.execute_batch("BEGIN IMMEDIATE; UPDATE owners SET expires_at = 0").expect("locked");
+    say("held");
+    told.next().expect("a line").expect("is read");
+    db.execute_batch("ROLLBACK").expect("let go");
+    say("released");
 }
 
 /// Writes until the disk is full, and tries once more.
@@ -231,5 +246,54 @@ async fn a_full_disk_changes_nothing_and_works_again_with_room() {
     let next = u128::try_from(acknowledged.len()).expect("a number");
     assert_eq!(store.round(round_id(next)).await, Ok(None));
     store.commit(vec![asking(next, 10_000), answering(next)]).await.expect("works again");
+    check_chain(&store).await;
+}
+
+#[tokio::test]
+async fn a_lock_that_another_process_holds_for_too_long_refuses_and_changes_nothing() {
+    let folder = folder();
+    let options = SqliteOptions { clock: Arc::new(ManualClock::at(START)), hints: None };
+    let patience = Duration::from_millis(50);
+    let store = SqliteStore::open_waiting(&support::file_in(folder.path()), options, Some(patience)).expect("opens");
+    store.commit(vec![asking(0, 1)]).await.expect("stored");
+    let mut holding = Other::start(myself(), "hold", folder.path());
+    assert_eq!(holding.next().as_deref(), Some("held"));
+    for unit in [vec![asking(1, 1)], vec![answering(0)], vec![asking(2, 1), answering(2)]] {
+        let Err(Error::Unavailable(why)) = store.commit(unit).await else { panic!("is refused") };
+        assert_eq!(why, "another process has held the store for too long; nothing was changed");
+    }
+    let rounds = store.rounds(RoundFilter { limit: usize::MAX, ..RoundFilter::default() }).await.expect("rounds");
+    let found: Vec<_> = rounds.iter().map(|round| (round.row.id, round.row.status)).collect();
+    assert_eq!(found, [(round_id(0), Status::Pending)], "it is read meanwhile, and as it was");
+    holding.tell("let go\n");
+    assert_eq!(holding.next().as_deref(), Some("released"));
+    store.commit(vec![answering(0)]).await.expect("the same again");
+    assert!(is_answered(&store, 0).await);
+    assert_eq!(store.last_event().await, Ok(3));
+    check_chain(&store).await;
+}
+
+#[tokio::test]
+async fn a_lock_that_another_process_lets_go_in_time_is_waited_for() {
+    let folder = folder();
+    let store = open(folder.path());
+    let mut holding = Other::start(myself(), "hold", folder.path());
+    assert_eq!(holding.next().as_deref(), Some("held"));
+    let mut waiting: Vec<_> = (0..3).map(|n| Box::pin(store.commit(vec![asking(n, 1), answering(n)]))).collect();
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+        for commit in &mut waiting {
+            let waits = std::future::poll_fn(|context| Poll::Ready(commit.as_mut().poll(context).is_pending()));
+            assert!(waits.await, "another process has the lock");
+        }
+    }
+    assert_eq!(store.last_event().await, Ok(0));
+    holding.tell("let go\n");
+    for commit in waiting {
+        commit.await.expect("its turn comes within the five seconds it waits");
+    }
+    for n in 0..3 {
+        assert!(is_answered(&store, n).await);
+    }
     check_chain(&store).await;
 }

@@ -2,19 +2,22 @@
 
 use sayso_core::command::Command;
 use sayso_core::error::Error;
-use sayso_core::id::GrantId;
+use sayso_core::id::{GrantId, RoundId};
 use sayso_core::limits::{NAME_BYTES_MAX, PAGE_ROWS_MAX};
 use sayso_core::policy::{Effects, Grant, GrantNeeds, GrantedCall, ToolFacts, ToolName};
+use sayso_core::round::{Failure, FailureRequest, Fence};
 use sayso_core::time::UnixMs;
-use sayso_core::wire::GrantUse;
+use sayso_core::wire::{GrantUse, Superseded};
 use sayso_store::{GrantFilter, GrantsOf};
 
 use crate::local_desk::LocalDesk;
+use crate::words;
 
 impl LocalDesk {
-    /// Uses a grant that covers the call, and stores with its use what belongs to it. A grant that somebody else has just
-    /// used up or taken back is passed over.
-    pub(crate) async fn used_grant(&self, call: &GrantUse, also: Option<Command>) -> Result<Option<GrantId>, Error> {
+    /// Uses a grant that covers the call, and stores what goes with it in the same transaction: a use that is counted is
+    /// the use of a call that runs. A grant that somebody else has just used up or taken back is passed over; where what
+    /// goes with it is in conflict, so are all.
+    pub(crate) async fn used_grant(&self, call: &GrantUse, also: Vec<Command>) -> Result<Option<GrantId>, Error> {
         let (tool, mut grants, now) = self.considered(call).await?;
         let store = self.sayso.store();
         while let Some(grant) = self.covering(call, &tool, &grants, now) {
@@ -27,6 +30,27 @@ impl LocalDesk {
             }
         }
         Ok(None)
+    }
+
+    /// What is stored together with the use of a grant for this call.
+    pub(crate) async fn beside_its_use(&self, call: &GrantUse) -> Result<Vec<Command>, Error> {
+        let mut also = Vec::new();
+        if let Some(definition) = call.reviewed {
+            also.push(Command::RecordReview { by: self.caller.clone(), tool: call.tool.clone(), definition });
+        }
+        if let Some(Superseded { round_id, lease_token }) = &call.instead_of {
+            self.own_row(*round_id).await?;
+            let fence = Fence { owner: self.owner.name().to_owned(), token: lease_token.0 };
+            also.push(self.question_dropped(*round_id, Some(fence)));
+        }
+        Ok(also)
+    }
+
+    /// What ends a question whose call goes on without an answer, while there is none.
+    pub(crate) fn question_dropped(&self, round: RoundId, fence: Option<Fence>) -> Command {
+        let failure = Failure::new(Failure::WITHDRAWN, words::ALLOWED_MEANWHILE);
+        let request = FailureRequest { fence, principal: self.caller.clone(), failure, only_pending: true };
+        Command::Fail { round, request }
     }
 
     /// A grant that covers the call, without using it.

@@ -104,7 +104,8 @@ impl LocalDesk {
         }
         let fence = Fence { owner: self.owner.name().to_owned(), token: lease_token.0 };
         let failure = Failure::new(Failure::SUPERSEDED, "the call was judged again before it ran, and is asked anew");
-        let request = FailureRequest { fence: Some(fence), principal: self.caller.clone(), failure };
+        let principal = self.caller.clone();
+        let request = FailureRequest { fence: Some(fence), principal, failure, only_pending: false };
         Ok(Some(Command::Fail { round: round_id, request }))
     }
 
@@ -248,7 +249,8 @@ impl Desk for LocalDesk {
             new.id
         );
         let failure = Failure::new(Failure::WITHDRAWN, message);
-        let request = FailureRequest { fence: Some(fence), principal: self.caller.clone(), failure };
+        let principal = self.caller.clone();
+        let request = FailureRequest { fence: Some(fence), principal, failure, only_pending: false };
         let unit = vec![Command::Fail { round, request }, Command::CreateRound(Box::new(new))];
         match self.sayso.store().commit(unit).await.map(|mut replies| replies.pop()) {
             Ok(Some(Reply::Created { round: row, .. })) => {
@@ -311,7 +313,9 @@ impl Desk for LocalDesk {
     }
 
     async fn use_grant(&self, call: &wire::GrantUse) -> Result<Option<GrantId>, Error> {
-        self.used_grant(call, None).await
+        self.check_may_collect()?;
+        let also = self.beside_its_use(call).await?;
+        self.used_grant(call, also).await
     }
 
     async fn reviewed(&self, tool: &str) -> Result<Option<Digest>, Error> {

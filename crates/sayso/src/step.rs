@@ -101,7 +101,8 @@ impl Step {
             Self::Delivered(round, fence) => Command::MarkDelivered { round, fence },
             Self::Resolved(round, fence) => Command::Resolve { round, fence },
             Self::Failed(round, fence, failure) => {
-                Command::Fail { round, request: FailureRequest { fence, principal: caller.clone(), failure } }
+                let request = FailureRequest { fence, principal: caller.clone(), failure, only_pending: false };
+                Command::Fail { round, request }
             }
             Self::Finished(execution, outcome, result) => Command::Finish { execution, outcome, result },
             Self::Collected(execution) => Command::MarkCollected { execution },

@@ -32,7 +32,8 @@ impl Held {
     fn superseded(&self, principal: &Principal) -> Vec<Command> {
         let message = "the rules or a tool changed after it was answered; what it answered is asked again";
         let failure = Failure::new(Failure::SUPERSEDED, message);
-        let request = FailureRequest { fence: Some(self.fence.clone()), principal: principal.clone(), failure };
+        let (fence, principal) = (Some(self.fence.clone()), principal.clone());
+        let request = FailureRequest { fence, principal, failure, only_pending: false };
         vec![Command::Fail { round: self.round, request }]
     }
 }

@@ -24,6 +24,9 @@ pub fn allowed(by_a_person: bool, arguments: Option<&Json>) -> String {
     }
 }
 
+/// Why a question ended without an answer, for whoever looks at it later.
+pub const ALLOWED_MEANWHILE: &str = "the call was allowed meanwhile, and went on without an answer";
+
 /// What an agent reads of a call that a person is asked about, and that nobody waits for here.
 pub const ASKED: &str = "A person is asked about this call. It was not denied and it has not run. Send exactly the same \
     call again to learn the answer; do not send it with other arguments and do not try another way.";

@@ -42,10 +42,7 @@ impl Session {
         let mut new = self.new_round(NewRound::one(CALL_KEY, request.clone()), &[number]);
         new.calls = Vec::new();
         new.deadline_in_ms = judged.verdict.deadline_ms;
-        new.supersedes = earlier.clone().map(|(round_id, fence)| {
-            let lease_token = wire::LeaseToken(fence.token);
-            wire::Superseded { round_id, lease_token }
-        });
+        new.supersedes = instead_of.as_ref().and_then(Ask::held);
         let opened = match self.desk.open(new, None).await {
             Ok(opened) => opened,
             Err(error) => return self.not_asked(number, earlier, &not_asked_words(&error)).await,
@@ -120,7 +117,13 @@ impl Session {
         if !self.is_undecided(number).await {
             return;
         }
-        let Ok(Judgement { verdict, .. }) = self.judge_with_grants(&mut subject).await else { return };
+        let Ok(judged) = self.judge_reviewed(&mut subject).await else { return };
+        let question = self.asks.get(&number).and_then(Ask::held);
+        let Judgement { verdict, .. } = self.with_grants(&mut subject, judged, question).await;
+        if matches!(verdict.basis, Basis::Grant(_)) {
+            self.asks.remove(&number);
+            return self.dispatch(call, None).await;
+        }
         // Where the question goes on, it goes on about a tool that is known.
         if verdict.decision == Decision::Allow
             && self.store_before_running(&mut subject, &verdict).await.is_ok()
@@ -145,7 +148,7 @@ impl Session {
         if !self.is_undecided(number).await {
             return false;
         }
-        let failure = Failure::new(Failure::WITHDRAWN, "the call was allowed meanwhile, and went on without an answer");
+        let failure = Failure::new(Failure::WITHDRAWN, words::ALLOWED_MEANWHILE);
         if self.desk.settle(vec![Step::Failed(round, fence, failure.clone())]).await.is_err() {
             return false;
         }
@@ -238,7 +241,7 @@ impl Session {
             recheck = Recheck::AskAgain;
         }
         if recheck == Recheck::AskAgain {
-            judged = self.with_grants(&subject, judged).await;
+            judged = self.with_grants(&mut subject, judged, None).await;
             if matches!(judged.verdict.basis, Basis::Grant(_)) {
                 recheck = judged.verdict.recheck(&rules);
             }

@@ -1,7 +1,7 @@
 //! What is in flight: calls, the questions asked in them, and who waits for them.
 
 use sayso::policy::RuleRef;
-use sayso::wire::Call as ShownCall;
+use sayso::wire::{self, Call as ShownCall};
 use sayso::{ExecutionId, Fence, Json, Request, RoundId, Step};
 use sayso_core::round::OperationKind;
 use tokio::time::Instant;
@@ -152,6 +152,12 @@ impl Ask {
             Asker::Gate(approval) => Some(approval),
             Asker::Upstream(_) | Asker::Agent(_) => None,
         }
+    }
+
+    /// Its round, for what takes its place, where this worker holds it.
+    pub fn held(&self) -> Option<wire::Superseded> {
+        let lease_token = wire::LeaseToken(self.fence.as_ref()?.token);
+        Some(wire::Superseded { round_id: self.round, lease_token })
     }
 
     /// Whether its call goes on whatever becomes of the upstream: that has not heard of it yet, or never will.

@@ -4,7 +4,7 @@ use sayso::gate::definition_of;
 use sayso::policy::{
     Annotations, Basis, Context, DEFAULT_RULE, Decision, Effects, PROMPT_PREFIX, RESOURCE_PREFIX, ToolName, Verdict,
 };
-use sayso::wire::GrantUse;
+use sayso::wire::{self, GrantUse};
 use sayso::{Digest, Error, ExecutionId, Failure, Json, Outcome, PolicyRuling, Step, words};
 use sayso_core::round::OperationKind;
 use serde_json::json;
@@ -187,12 +187,18 @@ impl Session {
     /// As [`Session::judge_reviewed`], with what people have granted in the place of a question.
     pub(super) async fn judge_with_grants(&mut self, subject: &mut Subject) -> Result<Judgement, Error> {
         let judged = self.judge_reviewed(subject).await?;
-        Ok(self.with_grants(subject, judged).await)
+        Ok(self.with_grants(subject, judged, None).await)
     }
 
-    /// A judgement that asks allows where somebody has granted the call: the grant's use is stored by then. Where that
-    /// cannot be found out, the question stands.
-    pub(super) async fn with_grants(&self, subject: &Subject, judged: Judgement) -> Judgement {
+    /// A judgement that asks allows where somebody has granted the call. The grant's use is stored by then, together with
+    /// what must be there before the call runs, and with the end of a question about it, `instead_of`, which nobody has
+    /// answered. Where that cannot be done, nothing is used and the question stands.
+    pub(super) async fn with_grants(
+        &mut self,
+        subject: &mut Subject,
+        judged: Judgement,
+        instead_of: Option<wire::Superseded>,
+    ) -> Judgement {
         let Judgement { verdict, effects, command_at } = &judged;
         let Some(gate) = &self.options.gate else { return judged };
         if verdict.decision != Decision::Ask || verdict.is_unsure {
@@ -208,8 +214,12 @@ impl Session {
             digest: self.asked_digest(subject, &judged),
             require_second_person: verdict.require_second_person,
             changed_definition: subject.changed_definition.is_some(),
+            reviewed: subject.unreviewed,
+            instead_of,
         };
         let Ok(Some(grant)) = self.desk.use_grant(&wanted).await else { return judged };
+        let stored = subject.unreviewed.take();
+        self.remember(subject, stored);
         let verdict = Verdict { decision: Decision::Allow, basis: Basis::Grant(grant), ..judged.verdict };
         Judgement { verdict, ..judged }
     }

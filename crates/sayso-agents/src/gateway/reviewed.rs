@@ -43,7 +43,7 @@ impl Session {
 
     /// Of tools that are listed: of others a client may name any number. That there is nothing yet is not remembered, since
     /// another process may store the first.
-    fn remember(&mut self, subject: &Subject, stored: Option<Digest>) {
+    pub(super) fn remember(&mut self, subject: &Subject, stored: Option<Digest>) {
         if let (Some(stored), Some(_)) = (stored, subject.definition) {
             self.reviewed.insert(subject.tool.name().to_owned(), stored);
         }

@@ -21,6 +21,8 @@ pub enum Trouble {
     ReadsReviews(usize),
     /// Nor can the next be stored, so often.
     LosesReviews(usize),
+    /// A person refuses the call just before a grant is used in the place of the question.
+    RefusedBeforeUse,
 }
 
 /// A desk that has it.
@@ -40,6 +42,13 @@ impl Troubled {
     fn check(&self) -> Result<(), Error> {
         match self.trouble {
             Trouble::StoreIsAway => Err(Error::Unavailable("the disk is full; nothing was changed".to_owned())),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_review(&self) -> Result<(), Error> {
+        match self.trouble {
+            Trouble::LosesReviews(times) if self.reviews.fetch_add(1, Ordering::SeqCst) < times => Self::away(),
             _ => Ok(()),
         }
     }
@@ -94,11 +103,8 @@ impl Desk for Troubled {
         if steps.iter().any(|step| matches!(step, Step::Ruled(_))) {
             self.check()?;
         }
-        if let Trouble::LosesReviews(times) = self.trouble
-            && steps.iter().any(|step| matches!(step, Step::Reviewed { .. }))
-            && self.reviews.fetch_add(1, Ordering::SeqCst) < times
-        {
-            return Self::away();
+        if steps.iter().any(|step| matches!(step, Step::Reviewed { .. })) {
+            self.check_review()?;
         }
         self.desk.settle(steps).await
     }
@@ -116,6 +122,15 @@ impl Desk for Troubled {
     }
     async fn use_grant(&self, call: &wire::GrantUse) -> Result<Option<sayso::GrantId>, Error> {
         self.check()?;
+        // Where nobody has granted anything, nothing is written.
+        let granted = self.sayso.people().grants(sayso::GrantFilter::default()).await?.0;
+        if call.reviewed.is_some() && !granted.is_empty() {
+            self.check_review()?;
+        }
+        if let (Trouble::RefusedBeforeUse, Some(question)) = (self.trouble, &call.instead_of) {
+            let answer = Answer::one("call", Response::decline(None));
+            self.sayso.people().answer(question.round_id, answer, "first").await?;
+        }
         self.desk.use_grant(call).await
     }
     async fn reviewed(&self, tool: &str) -> Result<Option<sayso::Digest>, Error> {

@@ -1,10 +1,9 @@
 //! A disk that is full, and one that can only be read: what is said, that nothing is half done, and that it goes on by
-//! itself. The disk is a small tmpfs in a mount namespace of the test's own. Where neither root nor a user namespace may
-//! mount one, as in a container without privileges, a limit on the size of files takes its place.
+//! itself. The disk is a small tmpfs in a mount namespace of the test's own. Where nobody may mount one, as in a container
+//! without privileges, a limit on the size of files takes its place, and what was not tried is said.
 
 use std::fs;
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use rustix::process::{Resource, Rlimit, prlimit};
@@ -12,10 +11,9 @@ use sayso::wire::NewTokenKind;
 use serde_json::{Value, json};
 
 use crate::folder::{Ended, Folder};
+use crate::mount::{Accounts, again_in_a_namespace, fill, is_inside, mount, not_tried, unmount};
 use crate::server::{Server, get, send};
 
-/// Tells a test that it runs again, in a mount namespace of its own.
-const INSIDE: &str = "SAYSO_TEST_IN_NAMESPACE";
 /// Questions that fill what room SQLite's log has left before the disk is asked for more.
 const ASKED_MAX: usize = 400;
 
@@ -26,38 +24,13 @@ enum Disk {
     Limited,
 }
 
-#[expect(clippy::disallowed_methods, reason = "how the test tells itself that it runs again")]
-fn is_inside() -> bool {
-    std::env::var(INSIDE).is_ok()
-}
-
-/// How `unshare` gives a namespace in which a disk may be mounted, if any way does.
-fn namespace() -> Option<&'static str> {
-    let folder = tempfile::tempdir().unwrap();
-    ["-m", "-Urm"].into_iter().find(|flags| {
-        let mount = "mount -t tmpfs -o size=1m tmpfs \"$0\"";
-        let mut command = Command::new("unshare");
-        command.args([flags, "sh", "-c", mount]).arg(folder.path()).stdout(Stdio::null()).stderr(Stdio::null());
-        command.status().is_ok_and(|status| status.success())
-    })
-}
-
 /// Runs `scenario` where a disk may be mounted: in this process if it is there already, else in another.
 fn with_a_disk(test: &str, scenario: impl FnOnce(Disk)) {
     if is_inside() {
-        return scenario(Disk::Mounted);
+        scenario(Disk::Mounted);
+    } else if !again_in_a_namespace(test, Accounts::Own) {
+        scenario(Disk::Limited);
     }
-    let Some(flags) = namespace() else {
-        eprintln!("no mount namespace is to be had here: a limit on the size of files takes the disk's place");
-        return scenario(Disk::Limited);
-    };
-    let mut command = Command::new("unshare");
-    command.arg(flags).arg(std::env::current_exe().unwrap()).args([test, "--exact", "--nocapture"]);
-    assert!(command.env(INSIDE, "1").status().unwrap().success());
-}
-
-fn mount(arguments: &[&str], folder: &Path) {
-    assert!(Command::new("mount").args(arguments).arg(folder).status().unwrap().success(), "{arguments:?}");
 }
 
 /// A data folder on a disk of 3 MB.
@@ -99,8 +72,7 @@ impl Disk {
             prlimit(Some(server.pid()), Resource::Fsize, Rlimit { current: largest, maximum: None }).unwrap();
             return;
         }
-        let mut ballast = fs::File::create(Self::ballast(folder)).unwrap();
-        while ballast.write_all(&[0; 4096]).is_ok() {}
+        fill(&Self::ballast(folder));
     }
 
     fn free(self, folder: &Folder, server: &Server) {
@@ -160,7 +132,11 @@ fn is_about_the_disk(text: &str) -> bool {
 
 #[test]
 fn on_a_full_disk_nothing_is_half_done_and_it_goes_on_once_there_is_room() {
-    with_a_disk("disk::on_a_full_disk_nothing_is_half_done_and_it_goes_on_once_there_is_room", |disk| {
+    const TEST: &str = "disk::on_a_full_disk_nothing_is_half_done_and_it_goes_on_once_there_is_room";
+    with_a_disk(TEST, |disk| {
+        if disk == Disk::Limited {
+            not_tried(&format!("{TEST} (a limit on the size of files took the disk's place)"), Accounts::Own);
+        }
         let folder = small(disk);
         let (agent, person) =
             (folder.token_file(NewTokenKind::Agent, "booking"), folder.token_file(NewTokenKind::Person, "ada"));
@@ -216,10 +192,10 @@ fn on_a_full_disk_nothing_is_half_done_and_it_goes_on_once_there_is_room() {
 
 #[test]
 fn on_a_disk_that_can_only_be_read_it_says_so_and_goes_on_once_it_can_be_written() {
-    with_a_disk("disk::on_a_disk_that_can_only_be_read_it_says_so_and_goes_on_once_it_can_be_written", |disk| {
+    const TEST: &str = "disk::on_a_disk_that_can_only_be_read_it_says_so_and_goes_on_once_it_can_be_written";
+    with_a_disk(TEST, |disk| {
         if disk == Disk::Limited {
-            eprintln!("without a mount there is no disk that root cannot write: not tried");
-            return;
+            return not_tried(TEST, Accounts::Own);
         }
         let folder = small(disk);
         let person = folder.token_file(NewTokenKind::Person, "ada");
@@ -252,6 +228,6 @@ fn on_a_disk_that_can_only_be_read_it_says_so_and_goes_on_once_it_can_be_written
         mount(&["-o", "remount,rw"], &data);
         run(&["answer", &id, "--field", "street=Elm"]).expect_code(0);
         assert!(run(&["show", &id, "--json"]).expect_code(0).stdout.contains("response_validated"));
-        assert!(Command::new("umount").arg(&data).status().unwrap().success());
+        unmount(&data);
     });
 }

@@ -20,6 +20,8 @@ mod folder;
 mod forms;
 mod gating;
 mod kit;
+#[path = "../../../sayso-store/tests/support/mount.rs"]
+mod mount;
 mod pages;
 mod plans;
 mod policies;

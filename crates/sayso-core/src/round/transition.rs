@@ -60,6 +60,8 @@ pub struct FailureRequest {
     pub principal: Principal,
     /// The reason.
     pub failure: Failure,
+    /// Only while nobody has answered: an answer that came first stands.
+    pub only_pending: bool,
 }
 
 /// The round as it becomes; `None` where it stays as it was (a repeat at its target).
@@ -212,6 +214,9 @@ impl Round {
 
     /// Ends a round with a reason: its holder, or whoever asked a resumable question that nobody answered yet.
     pub fn fail(&self, request: &FailureRequest, lease: Lease, now: UnixMs) -> Step {
+        if request.only_pending && self.status != Status::Pending {
+            return Err(Error::conflict("the round is not pending any more; it is as it was"));
+        }
         match self.status {
             Status::Failed if self.failure.as_ref() == Some(&request.failure) => return Ok(None),
             Status::Failed => return Err(Error::conflict("the round has failed with another reason")),

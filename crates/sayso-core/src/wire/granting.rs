@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::GrantKind;
+use super::{GrantKind, Superseded};
 use crate::id::{GrantId, RoundId};
 use crate::json::Json;
 use crate::policy::Effect;
@@ -132,6 +132,13 @@ pub struct GrantUse {
     /// Whether the tool is another than was reviewed.
     #[serde(default)]
     pub changed_definition: bool,
+    /// The digest of the definition that counts as reviewed once the use is stored: both are, or neither.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reviewed: Option<Digest>,
+    /// The caller's pending question about the call, which ends with the use. Once somebody has answered it, no grant is
+    /// used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instead_of: Option<Superseded>,
 }
 
 /// Arguments never appear in `Debug`.

@@ -20,13 +20,13 @@ pub struct Call {
     pub arguments: Option<Json>,
 }
 
-/// A round whose place another takes, and the token its holder has.
+/// A round whose place another or a grant takes, and the token its holder has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Superseded {
     /// The round.
     pub round_id: RoundId,
-    /// The holder's token; the holder is whoever opens the new round.
+    /// The holder's token; the holder is whoever puts something else in its place.
     pub lease_token: LeaseToken,
 }
 

@@ -203,6 +203,8 @@ async fn a_grant_is_used_and_an_executions_rounds_are_listed(rig: &Rig, desk: &d
         digest: None,
         require_second_person: false,
         changed_definition: false,
+        reviewed: None,
+        instead_of: None,
     };
     assert_eq!(desk.use_grant(&call).await.unwrap(), None);
     let pins = sayso::policy::Pins::Any;

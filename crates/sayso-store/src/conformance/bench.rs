@@ -231,7 +231,7 @@ impl<S: Subject> Bench<S> {
     }
 
     pub(super) async fn fail(&self, round: RoundId, fence: Option<&Fence>, failure: Failure) -> Result<Round, Error> {
-        let request = FailureRequest { fence: fence.cloned(), principal: agent(), failure };
+        let request = FailureRequest { fence: fence.cloned(), principal: agent(), failure, only_pending: false };
         self.moved(Command::Fail { round, request }).await
     }
 

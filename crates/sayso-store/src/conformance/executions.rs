@@ -66,7 +66,7 @@ pub(super) async fn an_execution_that_suspends_leaves_its_worker_and_ends_with_i
     // Its next round takes the place of the first in one transaction, and the execution goes on.
     let (new, failure) = (suspended(execution), Failure::new(Failure::SUPERSEDED, "asked anew"));
     let second = new.id;
-    let request = FailureRequest { fence: None, principal: agent(), failure };
+    let request = FailureRequest { fence: None, principal: agent(), failure, only_pending: false };
     let unit = vec![Command::CreateRound(Box::new(new)), Command::Fail { round: first.id, request }];
     bench.store.commit(unit).await.expect("stored");
     assert_eq!(bench.execution(execution).await.outcome, None);

@@ -6,7 +6,7 @@ use sayso_core::principal::Principal;
 use sayso_core::round::{Delivery, Failure, FailureRequest, Status};
 
 use super::Subject;
-use super::bench::{BOTH, Bench, CONFLICT, STATE, code, failure_of};
+use super::bench::{BOTH, Bench, CONFLICT, STATE, agent, code, failure_of};
 
 fn failure(code: &str) -> Failure {
     Failure::new(code, "because")
@@ -46,8 +46,12 @@ pub(super) async fn its_holder_fails_a_round_with_a_reason<S: Subject>(bench: &B
 pub(super) async fn whoever_asked_takes_a_resumable_question_back<S: Subject>(bench: &Bench<S>) {
     for taken_back_as in [Failure::WITHDRAWN, Failure::CANCELLED, Failure::SUPERSEDED] {
         let round = bench.asked(Delivery::Resumable).await;
-        let by_another =
-            FailureRequest { fence: None, principal: Principal::agent("other"), failure: failure(taken_back_as) };
+        let by_another = FailureRequest {
+            fence: None,
+            principal: Principal::agent("other"),
+            failure: failure(taken_back_as),
+            only_pending: false,
+        };
         assert_eq!(code(bench.moved(Command::Fail { round: round.id, request: by_another }).await), CONFLICT);
         let failed = bench.fail(round.id, None, failure(taken_back_as)).await.expect("taken back");
         assert_eq!(failure_of(&failed), Some(taken_back_as));
@@ -61,6 +65,29 @@ pub(super) async fn whoever_asked_takes_a_resumable_question_back<S: Subject>(be
     assert_eq!(code(bench.fail(live.id, None, failure(Failure::WITHDRAWN)).await), CONFLICT, "it has a holder");
     assert_eq!(bench.row(live.id).await, live);
     bench.fail(live.id, live.fence.as_ref(), failure(Failure::WITHDRAWN)).await.expect("its holder takes it back");
+}
+
+pub(super) async fn a_question_that_only_its_asker_drops_yields_to_an_answer_that_came_first<S: Subject>(
+    bench: &Bench<S>,
+) {
+    for delivery in BOTH {
+        let drop = |fence| FailureRequest {
+            fence,
+            principal: agent(),
+            failure: failure(Failure::WITHDRAWN),
+            only_pending: true,
+        };
+        let answered = bench.answered(delivery).await;
+        let request = drop(answered.fence.clone());
+        assert_eq!(code(bench.moved(Command::Fail { round: answered.id, request }).await), CONFLICT);
+        assert_eq!(bench.row(answered.id).await, answered);
+        let pending = bench.asked(delivery).await;
+        let request = drop(pending.fence.clone());
+        let fail = Command::Fail { round: pending.id, request };
+        let dropped = bench.moved(fail.clone()).await.expect("dropped");
+        assert_eq!(failure_of(&dropped), Some(Failure::WITHDRAWN));
+        assert_eq!(code(bench.moved(fail).await), CONFLICT, "what goes with it must not happen twice");
+    }
 }
 
 pub(super) async fn a_round_whose_holder_is_gone_fails_as_unrecoverable<S: Subject>(bench: &Bench<S>) {

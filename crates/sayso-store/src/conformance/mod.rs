@@ -21,6 +21,7 @@ mod executions;
 mod failing;
 mod grants;
 mod reading;
+mod renewing;
 mod reviewing;
 mod submitting;
 mod units;
@@ -80,6 +81,12 @@ macro_rules! conformance {
             an_expired_or_foreign_fence_moves_nothing
             an_owner_renews_late_as_long_as_nobody_took_over
         }
+        renewing {
+            a_holder_whose_token_nobody_replaced_renews_late_wherever_its_round_stands
+            a_holder_that_was_replaced_renews_nothing_of_what_it_lost
+            a_holder_that_renewed_late_is_not_replaced_while_that_holds
+            a_finished_round_is_renewed_by_nobody
+        }
         claiming {
             a_live_round_is_never_claimed
             a_resumable_round_is_claimed_once_answered
@@ -90,6 +97,7 @@ macro_rules! conformance {
         failing {
             its_holder_fails_a_round_with_a_reason
             whoever_asked_takes_a_resumable_question_back
+            a_question_that_only_its_asker_drops_yields_to_an_answer_that_came_first
             a_round_whose_holder_is_gone_fails_as_unrecoverable
             a_resumable_round_is_unrecoverable_only_once_claimed
             a_pending_round_expires_and_an_accepted_answer_never_does
@@ -142,6 +150,7 @@ macro_rules! conformance {
             a_reopened_store_reads_everything
             a_second_store_object_sees_what_the_first_commits
             rounds_are_paged_newest_first_and_filtered
+            lists_are_ordered_by_id_whenever_and_in_whatever_state_a_row_was_stored
             late_rounds_are_found_by_their_operation_until_they_are_finished
             executions_are_paged_newest_first_and_filtered
             what_is_overdue_is_found_earliest_first

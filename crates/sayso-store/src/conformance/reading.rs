@@ -1,7 +1,7 @@
 //! Everything that only reads: pages, filters, what a sweeper looks for, and what another process sees.
 
 use sayso_core::command::{Command, RoundExecution};
-use sayso_core::execution::Outcome;
+use sayso_core::execution::{ExecutionKind, Outcome};
 use sayso_core::limits::LEASE_MS;
 use sayso_core::principal::Principal;
 use sayso_core::round::{Delivery, Failure, Status};
@@ -109,6 +109,55 @@ pub(super) async fn rounds_are_paged_newest_first_and_filtered<S: Subject>(bench
     assert_eq!(listed(RoundFilter { status: Some(Status::Pending), ..others }).await, [4, 2]);
     assert_eq!(listed(RoundFilter { execution: Some(asked[2].execution_id), ..ALL }).await, [2]);
     assert_eq!(listed(RoundFilter { limit: 0, ..ALL }).await, [] as [usize; 0]);
+}
+
+pub(super) async fn lists_are_ordered_by_id_whenever_and_in_whatever_state_a_row_was_stored<S: Subject>(
+    bench: &Bench<S>,
+) {
+    let mut drawn: Vec<_> = (0..6).map(|_| bench.asking(Delivery::Resumable)).collect();
+    let ids: Vec<_> = drawn.iter().map(|new| new.id).collect();
+    let RoundExecution::New { id: execution, .. } = drawn[0].execution else { panic!("a new execution") };
+    for (n, new) in drawn.iter_mut().enumerate() {
+        // Two operations, whose rounds take turns.
+        new.logical_operation_id = ["ask", "book"][n % 2].to_owned();
+        new.execution = match n {
+            4 => RoundExecution::New { id: execution, kind: ExecutionKind::Agent, ends_with_round: false },
+            _ => RoundExecution::Existing(execution),
+        };
+    }
+    // Stored in another order than they were drawn in; the fifth comes first and starts the execution.
+    let mut drawn: Vec<_> = drawn.into_iter().map(Some).collect();
+    for n in [4, 0, 5, 2, 1, 3] {
+        bench.create(drawn[n].take().expect("once each")).await.expect("stored");
+        bench.advance_ms(1);
+    }
+    bench.answer(ids[1]).await;
+    bench.answer(ids[2]).await;
+    bench.collect(ids[2], "once").await.expect("collected");
+    bench.fail(ids[3], None, Failure::new(Failure::WITHDRAWN, "because")).await.expect("failed");
+    let filter = RoundFilter { execution: Some(execution), ..ALL };
+    for store in [bench.store.clone(), bench.reopen().await] {
+        let listed = async |filter: RoundFilter| -> Vec<_> {
+            let rounds = store.rounds(filter).await.expect("rounds");
+            rounds.into_iter().map(|round| round.row.id).collect()
+        };
+        let newest_first: Vec<_> = ids.iter().rev().copied().collect();
+        assert_eq!(listed(ALL).await, newest_first);
+        assert_eq!(listed(filter.clone()).await, newest_first, "every round of it, whatever became of it");
+        let mut paged = Vec::new();
+        while let page @ [_, ..] =
+            listed(RoundFilter { before: paged.last().copied(), limit: 4, ..filter.clone() }).await.as_slice()
+        {
+            paged.extend_from_slice(page);
+        }
+        assert_eq!(paged, newest_first);
+        let mut places: Vec<_> = store.rounds(filter.clone()).await.expect("rounds");
+        places.sort_by_key(|round| (round.row.logical_operation_id.clone(), round.row.index));
+        let places: Vec<_> = places.iter().map(|round| round.row.id).collect();
+        assert_eq!(places, [4, 0, 2, 5, 1, 3].map(|n: usize| ids[n]), "within an operation in the order of storing");
+        let (_, pending) = store.execution(execution).await.expect("is read").expect("is stored");
+        assert_eq!(pending, [0, 4, 5].map(|n: usize| ids[n]));
+    }
 }
 
 pub(super) async fn late_rounds_are_found_by_their_operation_until_they_are_finished<S: Subject>(bench: &Bench<S>) {

@@ -149,3 +149,18 @@ pub(super) fn migrate(db: &Connection) -> Result<(), Error> {
 pub(super) fn newer_schema() -> Error {
     Error::Unavailable("a newer sayso has upgraded this store; restart this process with that version".to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_waits_for_the_lock_gives_up_after_five_seconds_or_so_and_not_before() {
+        assert!(wait_briefly(0) && wait_briefly(BUSY_WAITS_MAX - 1));
+        assert!(!wait_briefly(BUSY_WAITS_MAX), "the last wait");
+        // Each is 50 to 300 µs.
+        let [shortest, average] = [50, 175].map(|us| Duration::from_micros(us) * BUSY_WAITS_MAX.unsigned_abs());
+        assert!(shortest >= Duration::from_secs(1) && average <= Duration::from_secs(5));
+        assert!(average > Duration::from_secs(4));
+    }
+}

@@ -63,6 +63,11 @@ impl Cluster {
         format!("postgres://sayso@{}/postgres", self.folder.display().to_string().replace('/', "%2F"))
     }
 
+    /// Where its socket is.
+    pub fn folder(&self) -> PathBuf {
+        self.folder.clone()
+    }
+
     /// Runs statements as an administrator would.
     pub async fn sql(&self, statements: &str) {
         sql(&self.url(), statements).await;
@@ -89,10 +94,7 @@ impl Cluster {
         // What a run before this one left that was killed together with its keeper.
         let _ = std::fs::remove_dir_all(&self.folder);
         std::fs::create_dir(&self.folder).expect("a folder");
-        std::fs::set_permissions(&self.folder, Permissions::from_mode(0o700)).expect("a private folder");
-        if let Some((user, group)) = account() {
-            chown(&self.folder, Some(user), Some(group)).expect("given away");
-        }
+        give(&self.folder);
         let data = self.folder.join("data");
         let mut initdb = self.command("initdb");
         initdb.args(["-U", "sayso", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "--no-instructions", "-D"]);
@@ -151,6 +153,14 @@ fn programs() -> PathBuf {
     let installed = installed.into_iter().rev().map(|path| path.join("bin"));
     let has_all = |folder: &Path| folder.join("initdb").is_file() && folder.join("pg_ctl").is_file();
     on_path.into_iter().chain(installed).find(|folder| has_all(folder)).expect(MISSING)
+}
+
+/// Gives a folder to the account that servers run as.
+pub fn give(folder: &Path) {
+    std::fs::set_permissions(folder, Permissions::from_mode(0o700)).expect("a private folder");
+    if let Some((user, group)) = account() {
+        chown(folder, Some(user), Some(group)).expect("given away");
+    }
 }
 
 /// PostgreSQL refuses to run as root; then it runs as another account, whose user and group these are.

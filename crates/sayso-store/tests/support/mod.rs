@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 pub mod cluster;
+pub mod mount;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -6,7 +6,7 @@ use sayso_core::execution::ExecutionKind;
 use sayso_core::id::RoundId;
 use sayso_core::json::Json;
 use sayso_core::policy::Decision;
-use sayso_core::round::{Failure, FailureRequest, Round, Status};
+use sayso_core::round::{Failure, Round, Status};
 use sayso_core::time::UnixMs;
 use sayso_core::wire;
 use sayso_store::RoundFilter;
@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use super::held::Hold;
 use super::reviewed::Judged;
 use super::state::State;
-use super::{Call, Gate, Ruling, TRIES_MAX};
+use super::{By, Call, Gate, Ruling, TRIES_MAX};
 use crate::question::Question;
 use crate::{Ask, words};
 
@@ -38,15 +38,17 @@ impl Gate {
             }
             let found = self.unfinished(&call.operation(), &passed_over).await?;
             let Some(found) = found else {
-                return match self.permit(call, &judged).await? {
+                return match self.permit(call, &judged, None).await? {
                     Some(allowed) => Ok((Ruling::Allow(allowed), None)),
                     None => self.open(call, &judged, holds).await,
                 };
             };
             let id = found.round_id;
             if found.status == Status::Pending {
-                if let Some(allowed) = self.permit(call, &judged).await? {
-                    self.drop_question(id).await?;
+                if let Some(allowed) = self.permit(call, &judged, Some(id)).await? {
+                    if !matches!(allowed.by, By::Grant(_)) {
+                        self.drop_question(id).await?;
+                    }
                     return Ok((Ruling::Allow(allowed), None));
                 }
                 if !holds {
@@ -137,20 +139,15 @@ impl Gate {
     /// Ends a question whose call has been allowed meanwhile. An answer that comes at the same moment is spent with it:
     /// it was for this call, and must not run another.
     async fn drop_question(&self, round: RoundId) -> Result<(), Error> {
-        let message = "the call was allowed meanwhile, and went on without an answer";
-        let request = FailureRequest {
-            fence: None,
-            principal: self.desk.caller.clone(),
-            failure: Failure::new(Failure::WITHDRAWN, message),
-        };
-        match self.desk.sayso.store().commit(vec![Command::Fail { round, request }]).await {
+        match self.desk.sayso.store().commit(vec![self.desk.question_dropped(round, None)]).await {
             Ok(_) => return Ok(()),
             Err(Error::Conflict { .. } | Error::State { .. }) => {}
             Err(error) => return Err(error),
         }
         let row = self.desk.sayso.store().row(round).await?.ok_or(Error::NotFound("round"))?;
         if let Some((fence, _)) = self.take(&row).await? {
-            self.commit(vec![self.failing(&row, &fence, Failure::new(Failure::SUPERSEDED, message))]).await?;
+            let failure = Failure::new(Failure::SUPERSEDED, words::ALLOWED_MEANWHILE);
+            self.commit(vec![self.failing(&row, &fence, failure)]).await?;
         }
         Ok(())
     }

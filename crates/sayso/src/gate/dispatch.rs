@@ -154,8 +154,9 @@ impl Gate {
     }
 
     pub(super) fn failing(&self, row: &Round, fence: &Fence, failure: Failure) -> Command {
-        let principal = self.desk.caller.clone();
-        Command::Fail { round: row.id, request: FailureRequest { fence: Some(fence.clone()), principal, failure } }
+        let (fence, principal) = (Some(fence.clone()), self.desk.caller.clone());
+        let request = FailureRequest { fence, principal, failure, only_pending: false };
+        Command::Fail { round: row.id, request }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use sayso_core::command::{Command, PolicyRuling};
 use sayso_core::error::Error;
-use sayso_core::id::GrantId;
+use sayso_core::id::{GrantId, RoundId};
 use sayso_core::policy::{Basis, DEFINITION, Decision, Verdict};
 use sayso_core::round::Digest;
 use sayso_core::wire::GrantUse;
@@ -14,8 +14,13 @@ use crate::new_round::to_json;
 
 impl Gate {
     /// Whether the call may run without a person. A grant is used up by this, and what must be on record is, before the
-    /// call runs.
-    pub(super) async fn permit(&self, call: &Call, judged: &Judged) -> Result<Option<Allowed>, Error> {
+    /// call runs. A pending question about it, `asked`, ends with the use of a grant, and stands where an answer came first.
+    pub(super) async fn permit(
+        &self,
+        call: &Call,
+        judged: &Judged,
+        asked: Option<RoundId>,
+    ) -> Result<Option<Allowed>, Error> {
         let verdict = &judged.verdict;
         // What a person must give is given by a person, whatever allows the call.
         if call.input.is_some() {
@@ -25,7 +30,7 @@ impl Gate {
             Decision::Deny => return Ok(None),
             Decision::Allow => By::Policy { mode: verdict.basis == Basis::Mode },
             Decision::Ask if is_waved_through(call, verdict) => By::Program,
-            Decision::Ask => match self.use_grant(call, judged).await? {
+            Decision::Ask => match self.use_grant(call, judged, asked).await? {
                 Some(grant) => By::Grant(grant),
                 None => return Ok(None),
             },
@@ -45,12 +50,13 @@ impl Gate {
     }
 
     /// Uses a grant that covers the call, where the verdict leaves it to one.
-    async fn use_grant(&self, call: &Call, judged: &Judged) -> Result<Option<GrantId>, Error> {
+    async fn use_grant(&self, call: &Call, judged: &Judged, asked: Option<RoundId>) -> Result<Option<GrantId>, Error> {
         if judged.verdict.is_unsure {
             return Ok(None);
         }
         let reviewed = judged.before_running(&self.desk.caller, call);
-        self.desk.used_grant(&Self::wanted(call, judged)?, reviewed).await
+        let dropped = asked.map(|round| self.desk.question_dropped(round, None));
+        self.desk.used_grant(&Self::wanted(call, judged)?, reviewed.into_iter().chain(dropped).collect()).await
     }
 
     /// What a grant must cover.
@@ -67,6 +73,8 @@ impl Gate {
             digest: Some(Digest::of_requests(&asked)),
             require_second_person: verdict.require_second_person,
             changed_definition: verdict.rules.iter().any(|rule| rule.id == DEFINITION),
+            reviewed: None,
+            instead_of: None,
         })
     }
 }

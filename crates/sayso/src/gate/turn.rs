@@ -65,7 +65,7 @@ impl Gate {
         if judged.verdict.decision == Decision::Deny {
             return Ok(Admitted::Deny(self.denied(call, judged.verdict).await));
         }
-        Ok(match self.permit(call, &judged).await? {
+        Ok(match self.permit(call, &judged, None).await? {
             Some(allowed) => Admitted::Allow(allowed),
             None => Admitted::Ask(Box::new(asked(call, &call.arguments, &judged))),
         })

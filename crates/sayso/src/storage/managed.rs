@@ -211,7 +211,8 @@ impl<T: HasRounds> ManagedInputStore for T {
             return Err(Error::field("/failure/message", message));
         }
         let RoundsOf(rounds) = self.rounds();
-        let request = FailureRequest { fence: holder, principal: rounds.asker.clone(), failure };
+        let principal = rounds.asker.clone();
+        let request = FailureRequest { fence: holder, principal, failure, only_pending: false };
         rounds.moved(round, Command::Fail { round, request }).await
     }
 

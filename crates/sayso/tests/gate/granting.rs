@@ -157,6 +157,22 @@ async fn a_member_that_only_describes_a_call_asks_again_when_it_changes_unless_a
 }
 
 #[tokio::test]
+async fn a_grant_is_used_and_the_question_it_answers_ends_in_one_write() {
+    let scene = Scene::new().await;
+    let round = scene.asked(&transfer("1")).await;
+    scene.sayso.people().grant(NewGrant::of(rule("bank:*"))).await.expect("granted");
+    let (sayso, moody) = scene.place.open_moody();
+    let gate = Gates::new(&sayso, PolicyFiles::open([&scene.file])).of(agent());
+    for (units, uses) in [(0, 0), (1, 1)] {
+        moody.store_only(units);
+        let judged = gate.judge(&transfer("1")).await;
+        assert_eq!((judged.is_ok(), scene.uses().await), (uses == 1, uses), "{units}");
+    }
+    let row = scene.row(&round).await;
+    assert_eq!(row.failure.map(|failure| failure.code).as_deref(), Some("withdrawn"));
+}
+
+#[tokio::test]
 async fn a_grant_whose_use_cannot_be_recorded_lets_nothing_run() {
     let scene = Scene::new().await;
     scene.sayso.people().grant(NewGrant::of(rule("bank:*"))).await.expect("granted");

@@ -43,7 +43,7 @@ impl World {
         self.answer(process, number, key, value).await
     }
 
-    async fn answer(&mut self, process: usize, number: usize, key: String, value: String) -> Checked {
+    pub async fn answer(&mut self, process: usize, number: usize, key: String, value: String) -> Checked {
         let before = self.row(number).await?.ok_or("a round is gone")?;
         self.asked[number].tried.push((key.clone(), value.clone()));
         let has_died = before.fence.is_some() && self.is_abandoned(&before).await?;

@@ -174,6 +174,10 @@ impl World {
         if self.rng.one_in(3) {
             return self.race_to_claim(number).await;
         }
+        self.claim(process, number).await
+    }
+
+    pub async fn claim(&mut self, process: usize, number: usize) -> Checked {
         let claim = ClaimOf { expected: None, evidence: self.evidence(number) };
         let id = self.asked[number].id.ok_or("it is in the store")?;
         let before = self.row(number).await?.ok_or("a round is gone")?.status;
@@ -224,6 +228,10 @@ impl World {
     /// An agent takes an answer at once; two do so at the same time, now and then.
     pub async fn collect_something(&mut self, process: usize) -> Checked {
         let Some(number) = self.some_asked(&ANSWERED, |asked| !asked.live) else { return Ok(()) };
+        self.collect(process, number).await
+    }
+
+    pub async fn collect(&mut self, process: usize, number: usize) -> Checked {
         let id = self.asked[number].id.ok_or("it is in the store")?;
         let races = self.rng.one_in(4);
         let mut key = || format!("take {number}.{}", self.rng.below(3));

@@ -37,12 +37,45 @@ impl Drop for Counted {
 }
 
 /// Where a process is killed.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub enum Kill {
     /// The call never reaches the store.
     Before,
     /// The call has its effect, and nobody is told.
     After,
+}
+
+/// The one call of the world, counted over all its processes, at which whoever makes it dies.
+#[derive(Default)]
+pub struct Gap {
+    calls: AtomicUsize,
+    at: Option<(usize, Kill)>,
+    closed: AtomicBool,
+}
+
+impl Gap {
+    /// The `call`th call from the beginning.
+    pub fn at(call: usize, kill: Kill) -> Arc<Self> {
+        Arc::new(Self { at: Some((call, kill)), ..Self::default() })
+    }
+
+    /// From now on calls are not counted.
+    pub fn close(&self) {
+        self.closed.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether the call has come.
+    pub fn was_reached(&self) -> bool {
+        self.at.is_some_and(|(call, _)| self.calls.load(Ordering::SeqCst) >= call)
+    }
+
+    fn count(&self) -> Option<Kill> {
+        if self.closed.load(Ordering::SeqCst) {
+            return None;
+        }
+        let calls = self.calls.fetch_add(1, Ordering::SeqCst) + 1;
+        self.at.filter(|(call, _)| *call == calls).map(|(_, kill)| kill)
+    }
 }
 
 /// Whether and when one process dies.
@@ -51,12 +84,13 @@ pub struct Fate {
     dead: AtomicBool,
     died: Notify,
     chance: Mutex<Rng>,
+    gap: Arc<Gap>,
 }
 
 impl Fate {
-    pub fn new(chance: Rng) -> Arc<Self> {
+    pub fn new(chance: Rng, gap: Arc<Gap>) -> Arc<Self> {
         let fuse = Mutex::new(None);
-        Arc::new(Self { fuse, dead: AtomicBool::new(false), died: Notify::new(), chance: Mutex::new(chance) })
+        Arc::new(Self { fuse, dead: AtomicBool::new(false), died: Notify::new(), chance: Mutex::new(chance), gap })
     }
 
     /// The process dies at its `calls`th call from now.
@@ -93,6 +127,9 @@ impl Fate {
 
     /// Counts a call; says how the process dies at it, if it does.
     fn count(&self) -> Option<Kill> {
+        if let Some(kill) = self.gap.count() {
+            return Some(kill);
+        }
         let mut fuse = self.fuse.lock().expect("the lock");
         let (left, kill) = (*fuse)?;
         *fuse = (left > 1).then(|| (left - 1, kill));

@@ -7,7 +7,7 @@ use sayso_store::clock::ManualClock;
 use sayso_store::memory::{MemoryData, MemoryStore};
 use sayso_store::{Hints, SqliteOptions, SqliteStore, Store};
 
-use crate::faults::{Fate, Faulty, HardOfHearing, Hearing, InFlight};
+use crate::faults::{Fate, Faulty, Gap, HardOfHearing, Hearing, InFlight};
 use crate::rng::Rng;
 
 /// Which store a seed is tried on.
@@ -75,6 +75,15 @@ pub fn ada() -> Principal {
     Principal::person("local:ada")
 }
 
+/// What all processes of a world share, beside its disk.
+#[derive(Clone, Default)]
+pub struct Shared {
+    pub in_flight: InFlight,
+    /// One call of the world at a time.
+    pub turn: Arc<tokio::sync::Mutex<()>>,
+    pub gap: Arc<Gap>,
+}
+
 /// One process: what is in here is lost when it dies.
 pub struct Process {
     pub sayso: Sayso,
@@ -90,12 +99,12 @@ impl Process {
         clock: &Arc<ManualClock>,
         hearing: Hearing,
         rng: &mut Rng,
-        (in_flight, turn): (&InFlight, &Arc<tokio::sync::Mutex<()>>),
+        Shared { in_flight, turn, gap }: &Shared,
     ) -> Self {
         let hub = Hub::default();
         let chance = Mutex::new(rng.fork());
         let hints = Arc::new(HardOfHearing { hub: hub.clone(), hearing, chance });
-        let fate = Fate::new(rng.fork());
+        let fate = Fate::new(rng.fork(), gap.clone());
         let (in_flight, turn) = (in_flight.clone(), turn.clone());
         let store = Arc::new(Faulty { store: disk.open(clock, Some(hints)), fate: fate.clone(), in_flight, turn });
         let sayso = Sayso::over(store, hub, ada(), false).expect("opens");

@@ -10,8 +10,8 @@ use sayso_core::round::Round;
 use sayso_store::clock::ManualClock;
 use sayso_store::{ExecutionFilter, RoundFilter, Store};
 
-use crate::faults::{Fate, Hearing, InFlight, Kill};
-use crate::process::{Disk, Kept, Process};
+use crate::faults::{Fate, Gap, Hearing, Kill};
+use crate::process::{Disk, Kept, Process, Shared};
 use crate::rng::Rng;
 
 /// What broke an invariant, for a person.
@@ -98,19 +98,18 @@ pub struct World {
     pub numbers: usize,
     pub dies_at_times: bool,
     hearing: Hearing,
-    in_flight: InFlight,
-    turn: Arc<tokio::sync::Mutex<()>>,
+    pub shared: Shared,
     times: std::collections::BTreeSet<i64>,
 }
 
 impl World {
-    pub fn new(seed: u64, kept: Kept) -> Self {
+    pub fn new(seed: u64, kept: Kept, gap: Arc<Gap>) -> Self {
         let mut rng = Rng::new(seed);
         let (clock, disk) = (Arc::new(ManualClock::at(START)), Disk::new(kept));
         let hearing = rng.pick(&[Hearing::Good, Hearing::Half, Hearing::None]);
-        let (in_flight, turn) = (InFlight::default(), Arc::new(tokio::sync::Mutex::new(())));
+        let shared = Shared { gap, ..Shared::default() };
         let witness = disk.open(&clock, None);
-        let mut start = || Process::start(&disk, &clock, hearing, &mut rng, (&in_flight, &turn));
+        let mut start = || Process::start(&disk, &clock, hearing, &mut rng, &shared);
         let processes = (0..PROCESSES).map(|_| start()).collect();
         Self {
             witness,
@@ -119,8 +118,7 @@ impl World {
             clock,
             disk,
             hearing,
-            in_flight,
-            turn,
+            shared,
             monotonic: Duration::ZERO,
             asked: Vec::new(),
             rows: BTreeMap::new(),
@@ -181,8 +179,7 @@ impl World {
     pub fn restart(&mut self, process: usize) {
         self.note(format!("process {process} dies and is started again"));
         self.processes[process].fate.die();
-        let parts = (&self.in_flight, &self.turn);
-        let fresh = Process::start(&self.disk, &self.clock, self.hearing, &mut self.rng, parts);
+        let fresh = Process::start(&self.disk, &self.clock, self.hearing, &mut self.rng, &self.shared);
         self.processes[process] = fresh;
         self.forget_holder(process);
     }
@@ -202,7 +199,7 @@ impl World {
         let mut quiet = 0;
         while quiet < 8 {
             tokio::task::yield_now().await;
-            quiet = if self.in_flight.is_none() { quiet + 1 } else { 0 };
+            quiet = if self.shared.in_flight.is_none() { quiet + 1 } else { 0 };
         }
         for process in 0..PROCESSES {
             if self.processes[process].fate.is_dead() {

@@ -15,7 +15,8 @@ use sayso_store::{Abandoned, Observing, Store, StoredAnswer, StoredRound};
 
 pub struct Moody {
     store: Arc<dyn Store>,
-    refuses_writes: AtomicBool,
+    /// How many more units it stores.
+    stores: AtomicUsize,
     refuses_reads_once_written: AtomicBool,
     has_written: AtomicBool,
     commits: AtomicUsize,
@@ -30,7 +31,7 @@ impl Moody {
     pub fn over(store: Arc<dyn Store>) -> Self {
         Self {
             store,
-            refuses_writes: AtomicBool::new(false),
+            stores: AtomicUsize::new(usize::MAX),
             refuses_reads_once_written: AtomicBool::new(false),
             has_written: AtomicBool::new(false),
             commits: AtomicUsize::new(0),
@@ -40,7 +41,12 @@ impl Moody {
 
     /// From now on (or no longer) nothing can be stored.
     pub fn refuse_writes(&self, refuses: bool) {
-        self.refuses_writes.store(refuses, Ordering::SeqCst);
+        self.store_only(if refuses { 0 } else { usize::MAX });
+    }
+
+    /// From now on so many units are stored, and none after them.
+    pub fn store_only(&self, units: usize) {
+        self.stores.store(units, Ordering::SeqCst);
     }
 
     /// From the next commit on nothing can be read, until this is taken back.
@@ -68,7 +74,7 @@ impl Moody {
 #[async_trait]
 impl Store for Moody {
     async fn commit(&self, unit: Vec<Command>) -> Result<Vec<Reply>, Error> {
-        if self.refuses_writes.load(Ordering::SeqCst) {
+        if self.stores.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_err() {
             return Err(full());
         }
         let unreadable = *self.unreadable.lock().expect("the lock");

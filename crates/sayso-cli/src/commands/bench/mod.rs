@@ -177,4 +177,20 @@ mod tests {
         let named: Vec<_> = table.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
         assert_eq!(named, Name::ALL.map(Name::as_str));
     }
+
+    #[test]
+    fn a_figure_that_the_documentation_calls_missed_says_there_what_holds_it_back() {
+        let page = include_str!("../../../../../docs/performance.md");
+        let table = page.split("<!-- figures -->").nth(1).expect("a table of figures between two marks");
+        for name in Name::ALL {
+            let beginning = format!("| `{}` |", name.as_str());
+            let row = table.lines().find(|line| line.starts_with(&beginning)).expect("a row");
+            let cells: Vec<_> = row.trim_matches('|').split('|').map(str::trim).collect();
+            let [_, _, _, ratio, target, mark, reason] = cells.as_slice() else { panic!("seven columns: {row}") };
+            assert_eq!(*target, report::target(name), "{row}");
+            let is_reached = name.target().is_reached(ratio.parse().expect("a number"));
+            assert_eq!(*mark, if is_reached { "reached" } else { "missed" }, "{row}");
+            assert!(is_reached || reason.chars().any(char::is_alphabetic), "it does not say why: {row}");
+        }
+    }
 }

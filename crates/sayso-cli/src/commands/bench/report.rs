@@ -74,7 +74,8 @@ pub fn markdown(measured: &Measured) -> String {
     text
 }
 
-fn target(name: Name) -> String {
+/// What a figure is to reach, as the table says it.
+pub fn target(name: Name) -> String {
     match name.target() {
         Target::AtLeast(least) => format!("≥ {least}"),
         Target::AtMost(most) => format!("≤ {most}"),

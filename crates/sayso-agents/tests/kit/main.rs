@@ -7,6 +7,11 @@
     reason = "a test may panic"
 )]
 
+#[path = "../../../sayso-store/tests/support/cluster.rs"]
+mod cluster;
+mod database;
+mod operations;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -276,44 +281,6 @@ fn a_lost_worker_leaves_a_failed_execution_that_no_answer_revives() {
         assert!(code == "recovery_unavailable" && message.contains("died with it"), "{message}");
         assert_eq!(respond(&handle, &round, "Pune").await.unwrap_err().code(), ErrorCode::ManagedInputState);
     });
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn operations_run_without_a_store_and_answer_by_their_plan() {
-    let kit = Kit::unstored().with_runner(ScriptRunner);
-    let plan = expect_form(DEFAULT_KEY).accept(json(r#"{"city":"Pune"}"#));
-    let handle = kit.tool(booking(), "book", json("{}"), Some(plan)).await.unwrap();
-    let done = result(&handle).await;
-    assert_eq!(status(&done), "completed");
-    assert_eq!(done.result.unwrap().as_str(), r#"{"calls":[{"name":"book","is_error":false,"text":"Booked."}]}"#);
-    assert_eq!(handle.snapshot().await.unwrap().lifecycle, ExecutionStatus::Finished);
-    assert_eq!(handle.pending_elicitation().await.unwrap(), None);
-
-    let hello = r#"read l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{}}}'; read l; read l"#;
-    let prompts =
-        format!(r#"{hello}; echo '{{"id":2,"result":{{"messages":[{{"content":{{"text":"hi"}}}}]}}}}'; read l"#);
-    let server = StdioServer::new("s", ["sh", "-c", &prompts]);
-    let handle = kit.prompt(server, "greet", json("{}"), None).await.unwrap();
-    assert!(result(&handle).await.result.unwrap().as_str().contains("hi"));
-    let resources =
-        format!(r#"{hello}; echo '{{"id":2,"error":{{"code":-32002,"message":"no such thing"}}}}'; read l"#);
-    let server = StdioServer::new("s", ["sh", "-c", &resources]);
-    let handle = kit.resource(server, "demo://x", None).await.unwrap();
-    let (code, message) = failure(&result(&handle).await);
-    assert!(code == "answer_expectation_failed" && message.contains("no such thing"), "{message}");
-
-    // One that is cancelled, and one whose server does not exist.
-    let handle = kit.tool(server_that_waits(), "book", json("{}"), None).await.unwrap();
-    handle.cancel().await.unwrap();
-    assert_eq!(status(&result(&handle).await), "cancelled");
-    let missing = StdioServer::new("s", ["/nowhere/at/all"]);
-    let handle = kit.tool(missing, "book", json("{}"), None).await.unwrap();
-    assert_eq!(failure(&result(&handle).await).0, "unavailable");
-    kit.close().await.unwrap();
-}
-
-fn server_that_waits() -> StdioServer {
-    StdioServer::new("s", ["sh", "-c", "read l; read l"])
 }
 
 #[tokio::test(flavor = "multi_thread")]
