@@ -3,6 +3,7 @@
 mod batch;
 mod chain;
 mod change;
+mod copying;
 mod durable;
 mod examine;
 mod known;
@@ -35,7 +36,7 @@ use crate::clock::{Clock, SystemClock};
 use crate::{Abandoned, ExecutionFilter, GrantFilter, Hints, Observing, RoundFilter, Store, StoredAnswer, StoredRound};
 
 use reader::Readers;
-use writer::Writer;
+use writer::{Files, Writer};
 
 /// How a SQLite store is opened.
 pub struct SqliteOptions {
@@ -76,7 +77,8 @@ impl SqliteStore {
         open::migrate(&writing)?;
         let readers = Readers::open(&path)?;
         let log = open::log(&writing, &path)?;
-        let writer = Writer::start(writing, Box::new(log), options.clock.clone(), options.hints)?;
+        let files = Files { writing, copying: open::connection(&path)?, log: Box::new(log) };
+        let writer = Writer::start(files, options.clock.clone(), options.hints)?;
         Ok(Self { writer, readers, clock: options.clock, path })
     }
 

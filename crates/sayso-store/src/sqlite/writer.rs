@@ -15,6 +15,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use super::batch::{Batch, Transaction, data_version};
 use super::chain::Chain;
 use super::change::Waiting;
+use super::copying::Copies;
 use super::durable::{Disk, Log, Written};
 use super::known::Known;
 use super::open;
@@ -43,6 +44,16 @@ enum Message {
     Nudge,
 }
 
+/// What the writer writes to.
+pub(super) struct Files {
+    /// Its connection, whose commits need not be durable.
+    pub(super) writing: Connection,
+    /// Another, by which the log is copied.
+    pub(super) copying: Connection,
+    /// The log: its [`Log::sync`] makes the commits durable.
+    pub(super) log: Box<dyn Log>,
+}
+
 /// The handle of the writer thread; dropping it ends the thread after what is queued.
 pub(super) struct Writer {
     queue: Mutex<Option<SyncSender<Message>>>,
@@ -53,14 +64,11 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// Starts the thread. The connection's commits need not be durable: the log's [`Log::sync`] makes them so.
-    pub(super) fn start(
-        db: Connection,
-        log: Box<dyn Log>,
-        clock: Arc<dyn Clock>,
-        hints: Option<Arc<dyn Hints>>,
-    ) -> Result<Self, Error> {
+    /// Starts the thread.
+    pub(super) fn start(files: Files, clock: Arc<dyn Clock>, hints: Option<Arc<dyn Hints>>) -> Result<Self, Error> {
         let failed = |_| Error::Unavailable("the writer thread could not be started".to_owned());
+        let Files { writing: mut db, copying, log } = files;
+        let copies = Copies::start(&mut db, copying).map_err(failed)?;
         let permits = Arc::new(Semaphore::new(COMMIT_QUEUE_MAX));
         let disk = Disk::start(log, hints.clone()).map_err(failed)?;
         // One place more than there are permits: at most one nudge is under way, and it never waits.
@@ -75,8 +83,18 @@ impl Writer {
             .spawn(move || {
                 let (statements, observers, nudged) = (Statements::of(&db), seen_observers, seen_nudged);
                 let remembered = None;
-                let thread =
-                    Thread { statements, clock, hints, disk, places, observers, nudged, seen_version, remembered };
+                let thread = Thread {
+                    statements,
+                    clock,
+                    hints,
+                    disk,
+                    copies,
+                    places,
+                    observers,
+                    nudged,
+                    seen_version,
+                    remembered,
+                };
                 thread.run(&receiver);
             })
             .map_err(failed)?;
@@ -123,6 +141,7 @@ struct Thread<'db> {
     clock: Arc<dyn Clock>,
     hints: Option<Arc<dyn Hints>>,
     disk: Disk,
+    copies: Copies,
     /// The places in the queue that are free.
     places: Arc<Semaphore>,
     observers: Arc<AtomicUsize>,
@@ -152,6 +171,7 @@ impl Thread<'_> {
                 self.look_elsewhere();
             } else {
                 self.commit(units);
+                self.copies.go_on(self.statements.db);
             }
         }
     }

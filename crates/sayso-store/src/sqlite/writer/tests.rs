@@ -63,7 +63,8 @@ impl Rig {
         let (ends, told) = sync_channel(8);
         let heard = Arc::new(Heard::default());
         let log = Box::new(Told { begun, ends: Mutex::new(told) });
-        let writer = Writer::start(db, log, Arc::new(SystemClock), Some(heard.clone())).expect("starts");
+        let files = Files { writing: db, copying: open::connection(&path).expect("opens"), log };
+        let writer = Writer::start(files, Arc::new(SystemClock), Some(heard.clone())).expect("starts");
         Self { writer, heard, begun: begins, ends, other: open::connection(&path).expect("opens"), _folder: folder }
     }
 
