@@ -39,6 +39,7 @@ pub mod gate;
 mod granted;
 mod granting;
 mod grants;
+mod heard;
 mod ids;
 pub mod kit;
 mod local_desk;
