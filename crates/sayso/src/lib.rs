@@ -29,6 +29,7 @@
 //! ```
 
 mod access;
+mod believed;
 mod bell;
 pub mod blocking;
 mod collecting;
