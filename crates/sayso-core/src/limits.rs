@@ -48,6 +48,9 @@ pub const COMMIT_COMMANDS_MAX: usize = 256;
 pub const COMMIT_QUEUE_MAX: usize = 4096;
 /// Abandoned rows that a sweep looks at: those of a large worker at once, in a few megabytes.
 pub const SWEEP_ROWS_MAX: usize = 10_000;
+/// How long a process may believe what it read of a token, in milliseconds: hundreds of requests of a busy server. Whoever
+/// revokes a token waits as long before saying that it is done, which a person does not notice.
+pub const TOKEN_BELIEVED_MS: u64 = 25;
 /// A one-time link to the inbox, in milliseconds: long enough to change windows.
 pub const LOGIN_LINK_MS: i64 = 10 * 60 * 1000;
 /// A browser's session with the inbox, in milliseconds: thirty days.

@@ -39,8 +39,16 @@ impl Credential {
 
     async fn principal(&self, sayso: &Sayso) -> Result<Principal, Error> {
         match self {
-            Self::Token(secret) => sayso.authenticate(secret).await,
+            Self::Token(secret) => sayso.recognize(secret).await,
             Self::Session(secret) => sayso.authenticate_session(secret).await,
+        }
+    }
+
+    /// As it is stored at this moment.
+    async fn principal_now(&self, sayso: &Sayso) -> Result<Principal, Error> {
+        match self {
+            Self::Token(secret) => sayso.authenticate(secret).await,
+            Self::Session(_) => self.principal(sayso).await,
         }
     }
 }
@@ -72,9 +80,10 @@ impl Caller {
         }
     }
 
-    /// Whether the credential is still good, for what stays open.
+    /// Whether the credential is still good, for what stays open: it is asked when something happened, and that may be the
+    /// credential's end.
     pub(crate) async fn is_still_good(&self, sayso: &Sayso) -> bool {
-        self.credential.principal(sayso).await.is_ok_and(|principal| principal == self.principal)
+        self.credential.principal_now(sayso).await.is_ok_and(|principal| principal == self.principal)
     }
 }
 

@@ -1,11 +1,16 @@
 //! What every request passes before a handler sees it, and every answer before it leaves.
 
-use axum::extract::{Request, State};
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use axum::Router;
+use axum::extract::Request;
 use axum::http::header::{self, HeaderName, HeaderValue};
 use axum::http::{HeaderMap, Method, Uri};
-use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use sayso_core::error::Error;
+use tower::Service;
 
 use crate::app::Shared;
 use crate::inbox;
@@ -67,18 +72,48 @@ fn checked(app: &Shared, request: &Request) -> Result<(), Error> {
     if is_safe || is_own_site(headers) { Ok(()) } else { Err(OTHER_SITE) }
 }
 
-/// Checks the host and, for what may change something, the site a request comes from; sets the headers of every answer.
-pub(crate) async fn guard(State(app): State<Shared>, request: Request, next: Next) -> Response {
-    let mut response = match checked(&app, &request) {
-        Ok(()) => next.run(request).await,
-        Err(error) => refused(request.uri(), error.into()),
-    };
-    let headers = response.headers_mut();
-    for (name, value) in HEADERS {
-        headers.insert(name, HeaderValue::from_static(value));
+/// Routes behind what every request passes: the host is checked and, for what may change something, the site it comes
+/// from; every answer gets its headers. It stands around the router, as a layer would stand around each route of it.
+#[derive(Clone)]
+pub(crate) struct Guarded {
+    app: Shared,
+    routes: Router,
+}
+
+impl Guarded {
+    pub(crate) fn new(app: Shared, routes: Router) -> Self {
+        Self { app, routes }
     }
-    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
-    response
+}
+
+impl Service<Request> for Guarded {
+    type Response = Response;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
+
+    /// A router is always ready.
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request) -> Self::Future {
+        let handled = match checked(&self.app, &request) {
+            Ok(()) => Ok(self.routes.call(request)),
+            Err(error) => Err(refused(request.uri(), error.into())),
+        };
+        Box::pin(async move {
+            let mut response = match handled {
+                Ok(routed) => routed.await?,
+                Err(refused) => refused,
+            };
+            let headers = response.headers_mut();
+            for (name, value) in HEADERS {
+                headers.insert(name, HeaderValue::from_static(value));
+            }
+            headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+            Ok(response)
+        })
+    }
 }
 
 fn refused(uri: &Uri, refusal: Refusal) -> Response {

@@ -1,11 +1,12 @@
 //! Members of a URL and of headers, read as strictly as bodies are.
 
+use std::convert::Infallible;
 use std::str::FromStr;
 use std::time::Duration;
 
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, Uri};
+use axum::http::{HeaderValue, Uri};
 use sayso_core::error::Error;
 use sayso_core::id::IdError;
 use sayso_core::json::pointer_to;
@@ -72,19 +73,32 @@ impl Query {
     }
 }
 
-/// The `Idempotency-Key` of a request.
-pub(crate) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Error> {
-    let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
-    let key = value.to_str().ok().filter(|key| key.len() <= limits::NAME_BYTES_MAX);
-    let refused =
-        || Error::field("/idempotency_key", format!("must have 1 to {} plain characters", limits::NAME_BYTES_MAX));
-    key.map(|key| Some(key.to_owned())).ok_or_else(refused)
+/// The header `Idempotency-Key` of a request, as it was sent.
+pub(crate) struct IdempotencyKey(Option<HeaderValue>);
+
+impl<S: Sync> FromRequestParts<S> for IdempotencyKey {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(Self(parts.headers.get("idempotency-key").cloned()))
+    }
 }
 
-/// The `Idempotency-Key` of a request that must have one.
-pub(crate) fn required_idempotency_key(headers: &HeaderMap) -> Result<String, Error> {
-    let missing = || Error::field("/idempotency_key", "is required: send the header Idempotency-Key");
-    idempotency_key(headers)?.ok_or_else(missing)
+impl IdempotencyKey {
+    /// The key, if one was sent.
+    pub(crate) fn given(self) -> Result<Option<String>, Error> {
+        let Some(value) = self.0 else { return Ok(None) };
+        let key = value.to_str().ok().filter(|key| key.len() <= limits::NAME_BYTES_MAX);
+        let refused =
+            || Error::field("/idempotency_key", format!("must have 1 to {} plain characters", limits::NAME_BYTES_MAX));
+        key.map(|key| Some(key.to_owned())).ok_or_else(refused)
+    }
+
+    /// The key of a request that must have one.
+    pub(crate) fn required(self) -> Result<String, Error> {
+        let missing = || Error::field("/idempotency_key", "is required: send the header Idempotency-Key");
+        self.given()?.ok_or_else(missing)
+    }
 }
 
 /// The name of a worker in a route's path.

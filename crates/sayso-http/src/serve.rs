@@ -3,9 +3,9 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
-use axum::middleware::from_fn_with_state;
+use axum::extract::Request;
 use axum::serve::ListenerExt;
+use axum::{Router, ServiceExt};
 use sayso::Sayso;
 use sayso::gate::Gates;
 use sayso::policy::PolicyFiles;
@@ -13,6 +13,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use crate::app::{App, Shared, Stopping};
+use crate::guard::Guarded;
 use crate::options::ServeOptions;
 use crate::routes::Routes;
 use crate::{api, events, guard, inbox, mcp, openapi};
@@ -23,7 +24,7 @@ const DRAIN: Duration = Duration::from_secs(5);
 /// The API, the event stream and the inbox as one service. Its long polls and streams end with their connections; use
 /// [`serve`] for a server that ends them itself.
 pub fn router(sayso: Sayso, options: ServeOptions) -> Router {
-    build(sayso, options, Stopping::never())
+    Router::new().fallback_service(build(sayso, options, Stopping::never()))
 }
 
 /// Everything that is served.
@@ -36,15 +37,15 @@ pub(crate) fn routes() -> Routes {
         .merge(inbox::routes())
 }
 
-fn build(sayso: Sayso, options: ServeOptions, stopping: Stopping) -> Router {
+fn build(sayso: Sayso, options: ServeOptions, stopping: Stopping) -> Guarded {
     let gates = Gates::new(&sayso, PolicyFiles::open(&options.policy));
     let app: Shared = Arc::new(App { sayso, gates, options, stopping });
-    routes()
+    let routes = routes()
         .into_router()
         .fallback(guard::unknown_route)
         .method_not_allowed_fallback(guard::unknown_method)
-        .layer(from_fn_with_state(app.clone(), guard::guard))
-        .with_state(app)
+        .with_state(app.clone());
+    Guarded::new(app, routes)
 }
 
 /// Serves until `shutdown` is ready: then no connection is accepted, long polls answer as if their wait had ended, event
@@ -58,7 +59,7 @@ pub async fn serve(
     let options = ServeOptions { listen: Some(listener.local_addr()?), ..options };
     let (stop, stopping) = watch::channel(false);
     let stopping = Stopping(stopping);
-    let app = build(sayso, options, stopping.clone());
+    let guarded = build(sayso, options, stopping.clone());
     // An event is small and should leave at once. A socket that refuses the option still works.
     let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
     let asked = async move {
@@ -70,7 +71,7 @@ pub async fn serve(
         tokio::time::sleep(DRAIN).await;
     };
     tokio::select! {
-        done = axum::serve(listener, app).with_graceful_shutdown(asked).into_future() => done,
+        done = axum::serve(listener, ServiceExt::<Request>::into_make_service(guarded)).with_graceful_shutdown(asked).into_future() => done,
         () = deadline => Ok(()),
     }
 }

@@ -15,6 +15,7 @@ use crate::bell::Take;
 use crate::desk::{Handed, Received};
 use crate::local_desk::{LocalDesk, check_key, responses_of};
 use crate::question::Question;
+use crate::waiters::CATCH_UP_EVERY;
 
 impl LocalDesk {
     /// See [`crate::Desk::collect`].
@@ -74,19 +75,23 @@ impl LocalDesk {
     ) -> Result<Option<(Arc<Round>, DeliveryContent)>, Error> {
         let listener = self.sayso.listen(round);
         let bell = listener.bell();
+        // As far as it is heard; read a moment later all the same.
+        let mut is_heard = self.sayso.inner.hub.heard().is_pending(round);
         let mut over = false;
         loop {
             // Offered first: who answers may come right behind.
             if let Some(take) = offer.filter(|_| !over) {
                 bell.offer(take);
             }
-            let changed = if self.is_pending(round).await? {
+            let changed = if is_heard || self.is_pending(round).await? {
                 if over {
                     return Err(Error::Timeout);
                 }
-                let changed = timeout_at(until, listener.maybe_changed()).await;
+                let look = if is_heard { until.min(Instant::now() + CATCH_UP_EVERY) } else { until };
+                is_heard = false;
+                let changed = timeout_at(look, listener.maybe_changed()).await;
                 // When the wait is over the row is read once more: the hint of a change may have been lost.
-                over = changed.is_err();
+                over = changed.is_err() && look == until;
                 changed.is_ok_and(|row| row.is_some_and(|row| row.status != Status::Pending))
             } else {
                 true

@@ -29,6 +29,7 @@
 //! ```
 
 mod access;
+mod believed;
 mod bell;
 pub mod blocking;
 mod collecting;
@@ -39,6 +40,7 @@ pub mod gate;
 mod granted;
 mod granting;
 mod grants;
+mod heard;
 mod ids;
 pub mod kit;
 mod local_desk;

@@ -7,6 +7,7 @@ use sayso_core::principal::{Channel, Principal};
 use sayso_store::clock::{Clock, SystemClock};
 use sayso_store::{Hints, PostgresOptions, PostgresStore, SqliteOptions, SqliteStore, Store};
 
+use crate::believed::Believed;
 use crate::local_desk::LocalDesk;
 use crate::owner::{Owner, Owners};
 use crate::people::LocalPeople;
@@ -87,6 +88,7 @@ pub(crate) struct Inner {
     pub(crate) hub: Hub,
     pub(crate) owners: Owners,
     pub(crate) questions: Questions,
+    pub(crate) believed: Believed,
     pub(crate) person: Principal,
     pub(crate) trusts_relay: bool,
 }
@@ -119,8 +121,8 @@ impl Sayso {
         (person, trusts_relay): (Principal, bool),
         sweep: bool,
     ) -> Result<Self, Error> {
-        let (owners, questions) = (Owners::new()?, Questions::default());
-        let sayso = Self { inner: Arc::new(Inner { store, hub, owners, questions, person, trusts_relay }) };
+        let (owners, questions, believed) = (Owners::new()?, Questions::default(), Believed::default());
+        let sayso = Self { inner: Arc::new(Inner { store, hub, owners, questions, believed, person, trusts_relay }) };
         sayso.inner.hub.watch_store(&sayso.inner);
         if sweep {
             Sweeper::spawn(&sayso);

@@ -17,7 +17,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::open::Sayso;
 use crate::question::Question;
-use crate::waiters::{Awaited, EventFeed, Listener};
+use crate::waiters::{Awaited, CATCH_UP_EVERY, EventFeed, Listener};
 
 /// When a wait of this length is over.
 fn until(wait: Duration) -> Instant {
@@ -92,17 +92,24 @@ impl Sayso {
     ) -> impl Future<Output = Result<Round, Error>> + Send {
         async move {
             let listener = self.listen(id);
-            let mut over = false;
+            let mut look = until;
+            // As far as it is heard; read a moment later all the same.
+            if self.inner.hub.heard().is_unchanged(id, after) {
+                look = until.min(Instant::now() + CATCH_UP_EVERY);
+            } else if let Some(row) = self.row_past(id, after, false).await? {
+                return Ok(row);
+            }
             loop {
+                let over = match timeout_at(look, listener.maybe_changed()).await {
+                    Ok(Some(row)) if row.rev > after => return Ok(Arc::unwrap_or_clone(row)),
+                    Ok(_) => false,
+                    // When the wait is over the row is read once more: the hint of a change may have been lost.
+                    Err(_) => look == until,
+                };
                 if let Some(row) = self.row_past(id, after, over).await? {
                     return Ok(row);
                 }
-                match timeout_at(until, listener.maybe_changed()).await {
-                    Ok(Some(row)) if row.rev > after => return Ok(Arc::unwrap_or_clone(row)),
-                    Ok(_) => {}
-                    // When the wait is over the row is read once more: the hint of a change may have been lost.
-                    Err(_) => over = true,
-                }
+                look = until;
             }
         }
     }

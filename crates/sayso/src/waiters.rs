@@ -15,11 +15,12 @@ use sayso_store::{ChangedRound, Hints, Observing, Store};
 use tokio::sync::{Notify, watch};
 
 use crate::bell::{Bell, Taker};
+use crate::heard::Heard;
 use crate::open::Inner;
 
 /// How often a process with somebody waiting compares the store's last event with the one before: the bound on how late
 /// a wake-up is when every hint was lost.
-const CATCH_UP_EVERY: Duration = Duration::from_secs(1);
+pub(crate) const CATCH_UP_EVERY: Duration = Duration::from_secs(1);
 
 /// Hears the store's hints and wakes who waits. Cheap to clone.
 #[derive(Clone, Default)]
@@ -31,6 +32,7 @@ pub struct Hub {
 struct Shared {
     rounds: Waiters<RoundId>,
     executions: Waiters<ExecutionId>,
+    heard: Heard,
     events: watch::Sender<u64>,
     waiting: AtomicU64,
     began: Notify,
@@ -206,7 +208,13 @@ impl Hub {
         rests
     }
 
+    /// What this process has heard of the rounds that it stored.
+    pub(crate) fn heard(&self) -> &Heard {
+        &self.shared.heard
+    }
+
     fn wake_all(&self) {
+        self.shared.heard.forget_all();
         self.shared.rounds.wake_all();
         self.shared.executions.wake_all();
         self.shared.events.send_modify(|generation| *generation += 1);
@@ -238,6 +246,7 @@ impl Hub {
 
 impl Hints for Hub {
     fn changed(&self, rounds: &[ChangedRound], executions: &[ExecutionId], _last_event: u64) {
+        self.shared.heard.changed(rounds);
         self.shared.rounds.wake(rounds.iter().map(|changed| (changed.id, changed.row.as_ref())));
         self.shared.executions.wake(executions.iter().map(|id| (*id, None)));
         self.shared.events.send_modify(|generation| *generation += 1);

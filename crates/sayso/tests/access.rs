@@ -128,6 +128,36 @@ async fn a_revoked_token_is_good_for_nothing() {
     }
 }
 
+/// A process believes for a moment what it read of a token. Whoever revokes it is told so only after that moment.
+#[tokio::test]
+async fn a_revoked_token_is_refused_at_once_also_by_a_process_that_has_just_taken_it() {
+    let place = Place::new();
+    let (here, there) = (place.open().await, place.open().await);
+    for n in 0..10 {
+        let new = new_token(wire::NewTokenKind::Agent, &format!("agent {n}"));
+        let token = here.new_token(&ada(), new).await.expect("made").token;
+        let secret = token.secret.clone().expect("shown once");
+        let known = Ok(Principal::agent(format!("agent {n}")));
+        assert_eq!((here.recognize(&secret).await, there.recognize(&secret).await), (known.clone(), known));
+        here.revoke_token(&ada(), token.token_id).await.expect("revoked");
+        for sayso in [&here, &there] {
+            assert_eq!(code(sayso.recognize(&secret).await), ErrorCode::Unauthenticated);
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_token_of_the_api_is_never_taken_for_one() {
+    let place = Place::new();
+    let sayso = place.open().await;
+    let login = sayso.new_login(&ada()).await.expect("made").secret;
+    let session = sayso.use_login(&login).await.expect("used");
+    for secret in [login.as_str(), &session, "", "sayso_agent_"] {
+        assert_eq!(code(sayso.recognize(secret).await), ErrorCode::Unauthenticated);
+        assert_eq!(code(sayso.recognize(secret).await), ErrorCode::Unauthenticated, "again");
+    }
+}
+
 #[tokio::test]
 async fn only_the_owner_of_the_data_makes_and_revokes_tokens() {
     let place = Place::new();

@@ -45,9 +45,17 @@ impl Digest {
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = [0; 64];
+        for (digits, byte) in text.chunks_exact_mut(2).zip(self.0) {
+            digits.copy_from_slice(&[digit(byte >> 4), digit(byte & 15)]);
+        }
         f.write_str("sha256:")?;
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(std::str::from_utf8(&text).unwrap_or_default())
     }
+}
+
+fn digit(value: u8) -> u8 {
+    if value < 10 { b'0' + value } else { b'a' + (value - 10) }
 }
 
 impl fmt::Debug for Digest {

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use axum::extract::State;
-use axum::http::{HeaderMap, Uri};
+use axum::http::Uri;
 use axum::response::Response;
 use sayso::{Answer, Desk, People, RoundId};
 use sayso_core::error::Error;
@@ -11,7 +11,7 @@ use crate::app::Shared;
 use crate::auth::Caller;
 use crate::body::Strict;
 use crate::problem::Refusal;
-use crate::query::{Id, Query, idempotency_key, required_idempotency_key};
+use crate::query::{Id, IdempotencyKey, Query};
 use crate::routes::Routes;
 
 pub(super) fn routes() -> Routes {
@@ -26,10 +26,10 @@ async fn answer(
     State(app): State<Shared>,
     caller: Caller,
     Id(id): Id<RoundId>,
-    headers: HeaderMap,
+    key: IdempotencyKey,
     Strict(answer): Strict<Answer>,
 ) -> Result<Response, Refusal> {
-    let key = required_idempotency_key(&headers)?;
+    let key = key.required()?;
     let answered = caller.people(&app).answer(id, answer, &key).await;
     Ok(json(&answered.map_err(|error| Refusal::about(&error, id))?))
 }
@@ -39,10 +39,10 @@ async fn relay(
     State(app): State<Shared>,
     caller: Caller,
     Id(id): Id<RoundId>,
-    headers: HeaderMap,
+    key: IdempotencyKey,
     Strict(answer): Strict<Answer>,
 ) -> Result<Response, Refusal> {
-    let key = required_idempotency_key(&headers)?;
+    let key = key.required()?;
     let relayed = caller.desk(&app).relay(id, answer, &key).await;
     Ok(json(&relayed.map_err(|error| Refusal::about(&error, id))?))
 }
@@ -60,11 +60,11 @@ async fn collect(
     State(app): State<Shared>,
     caller: Caller,
     Id(id): Id<RoundId>,
-    headers: HeaderMap,
+    key: IdempotencyKey,
     uri: Uri,
 ) -> Result<Response, Refusal> {
     let wait = Query::read(&uri, &["wait"])?.wait()?.unwrap_or(Duration::ZERO);
-    let key = idempotency_key(&headers)?.unwrap_or_else(|| UNKEYED.to_owned());
+    let key = key.given()?.unwrap_or_else(|| UNKEYED.to_owned());
     let desk = caller.desk(&app);
     let collected = app.stopping.or(desk.collect(id, &key, wait)).await.unwrap_or(Err(Error::Timeout));
     Ok(json(&collected.map_err(|error| Refusal::about(&error, id))?))

@@ -1,7 +1,6 @@
 //! The worker's side of a round: claimed, renewed, and handed over under owner and token.
 
 use axum::extract::State;
-use axum::http::HeaderMap;
 use axum::response::Response;
 use sayso::wire::{Collected, ExpectedToken, Holding, NewClaim, NewFailure, Renewed, Round, Withdrawal, fence_of};
 use sayso::{ClaimOf, Claimed, Desk, Failure, Handed, LocalDesk, Opened, RoundId, Step};
@@ -13,7 +12,7 @@ use crate::app::Shared;
 use crate::auth::Caller;
 use crate::body::Strict;
 use crate::problem::Refusal;
-use crate::query::{Id, idempotency_key};
+use crate::query::{Id, IdempotencyKey};
 use crate::routes::Routes;
 
 pub(super) fn routes() -> Routes {
@@ -32,10 +31,10 @@ async fn claim(
     State(app): State<Shared>,
     caller: Caller,
     Id(id): Id<RoundId>,
-    headers: HeaderMap,
+    key: IdempotencyKey,
     Strict(claim): Strict<NewClaim>,
 ) -> Result<Response, Refusal> {
-    let key = idempotency_key(&headers)?;
+    let key = key.given()?;
     let worker = caller.worker(&app, claim.owner_id.as_deref()).map_err(|error| Refusal::about(&error, id))?;
     let of = ClaimOf { expected: claim.expected_token.map(|token| token.0), evidence: claim.evidence.map(Into::into) };
     let claimed = async {

@@ -1,7 +1,7 @@
 use std::future::Future;
 
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::http::{StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use sayso::wire::{Lease, Leased};
 use sayso::{Ask, Desk, LATE_PREFIX, Opened, RoundFilter, RoundId, Status};
@@ -15,7 +15,7 @@ use crate::app::Shared;
 use crate::auth::Caller;
 use crate::body::Strict;
 use crate::problem::Refusal;
-use crate::query::{Id, Query, idempotency_key};
+use crate::query::{Id, IdempotencyKey, Query};
 use crate::routes::Routes;
 
 pub(super) fn routes() -> Routes {
@@ -25,10 +25,10 @@ pub(super) fn routes() -> Routes {
 async fn ask(
     State(app): State<Shared>,
     caller: Caller,
-    headers: HeaderMap,
+    key: IdempotencyKey,
     Strict(ask): Strict<Ask>,
 ) -> Result<Response, Refusal> {
-    let key = idempotency_key(&headers)?;
+    let key = key.given()?;
     if ask.delivery == Some(Delivery::Live) {
         let worker = caller.worker(&app, ask.owner_id.as_deref())?;
         let leased = leased(&app, worker.open(ask, key)).await?;
