@@ -174,6 +174,11 @@ pub trait Store: Send + Sync + 'static {
     async fn row(&self, id: RoundId) -> Result<Option<Round>, Error> {
         Ok(self.round(id).await?.map(|stored| stored.row))
     }
+    /// A round's row as this process last wrote it, without asking; it may be out of date for as long as a hint of a later
+    /// change takes, and longer where that is lost. None where nothing is remembered.
+    fn known_row(&self, _id: RoundId) -> Option<Arc<Round>> {
+        None
+    }
     /// A page of rounds, newest first.
     async fn rounds(&self, filter: RoundFilter) -> Result<Vec<StoredRound>, Error>;
     /// What a round's creator wanted kept beside it.

@@ -12,6 +12,7 @@ use sayso_core::wire;
 use tokio::time::{Instant, timeout_at};
 
 use crate::local_desk::{LocalDesk, check_key, responses_of};
+use crate::read::first_look;
 
 impl LocalDesk {
     /// See [`crate::Desk::collect`].
@@ -45,18 +46,20 @@ impl LocalDesk {
         let listener = self.sayso.listen(round);
         let bell = listener.bell();
         let mut over = false;
+        let mut looks = !self.sayso.store().known_row(round).is_some_and(|row| row.status == Status::Pending);
         loop {
             // Offered first: who answers may come right behind. A live round is for its worker alone to take.
             if delivery == Delivery::Resumable && !over {
                 bell.offer(key, fence);
             }
-            let changed = if self.is_pending(round).await? {
+            let changed = if !looks || self.is_pending(round).await? {
                 if over {
                     return Err(Error::Timeout);
                 }
-                let changed = timeout_at(until, listener.maybe_changed()).await;
+                let changed = timeout_at(first_look(looks, until), listener.maybe_changed()).await;
                 // When the wait is over the row is read once more: the hint of a change may have been lost.
-                over = changed.is_err();
+                over = changed.is_err() && Instant::now() >= until;
+                looks = true;
                 changed.is_ok_and(|row| row.is_some_and(|row| row.status != Status::Pending))
             } else {
                 true

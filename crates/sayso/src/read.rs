@@ -24,6 +24,15 @@ fn until(wait: Duration) -> Instant {
     Instant::now() + wait.min(Duration::from_millis(WAIT_MS_MAX))
 }
 
+/// How long a row that is remembered as unchanged may go unread by whoever waits for its change. Most change sooner, and are
+/// never read; where the hint of a change came before it was remembered, the wait is longer by this.
+const LOOK_WITHIN: Duration = Duration::from_secs(1);
+
+/// Until when to wait for a hint: where the row has not been looked at, no longer than that may take.
+pub(crate) fn first_look(has_looked: bool, until: Instant) -> Instant {
+    if has_looked { until } else { until.min(Instant::now() + LOOK_WITHIN) }
+}
+
 /// Whether `caller` may see what `asked_by` asked.
 fn may_see(caller: &Principal, asked_by: &Principal) -> bool {
     caller.kind == PrincipalKind::Person || caller == asked_by
@@ -93,16 +102,18 @@ impl Sayso {
         async move {
             let listener = self.listen(id);
             let mut over = false;
+            let mut looks = !self.store().known_row(id).is_some_and(|row| row.rev <= after);
             loop {
-                if let Some(row) = self.row_past(id, after, over).await? {
+                if looks && let Some(row) = self.row_past(id, after, over).await? {
                     return Ok(row);
                 }
-                match timeout_at(until, listener.maybe_changed()).await {
+                match timeout_at(first_look(looks, until), listener.maybe_changed()).await {
                     Ok(Some(row)) if row.rev > after => return Ok(Arc::unwrap_or_clone(row)),
                     Ok(_) => {}
                     // When the wait is over the row is read once more: the hint of a change may have been lost.
-                    Err(_) => over = true,
+                    Err(_) => over = Instant::now() >= until,
                 }
+                looks = true;
             }
         }
     }

@@ -186,6 +186,9 @@ impl Store for PostgresStore {
     async fn row(&self, id: RoundId) -> Result<Option<Round>, Error> {
         self.looks.row(id).await
     }
+    fn known_row(&self, id: RoundId) -> Option<Arc<Round>> {
+        self.known.round(id)
+    }
     async fn rounds(&self, filter: RoundFilter) -> Result<Vec<StoredRound>, Error> {
         rows::stored_rounds(&mut self.reading().await?, &filter).await.map_err(Failure::unchanged)
     }

@@ -40,8 +40,8 @@ const ROUND_STATE: &str = "status, rev, owner, token, delivery_attempts, collect
     delivered_at, finished_at, url_completed_at, failure_code, failure_message, withdrawn_from";
 const ANSWER_COLUMNS: &str =
     "round_id, answer_key, answer_hash, answered_by, answered_channel, answered_action, submitted, effective";
-const EXECUTION_STATE: &str = "owner, ends_with_round, pending_inputs, pending_approvals, finished_at, outcome, failure_code, failure_message, \
-     collected_at";
+const EXECUTION_STATE: &str =
+    "owner, ends_with_round, finished_at, outcome, failure_code, failure_message, collected_at";
 const EVENT_COLUMNS: &str = "at, execution_id, round_id, principal, channel, body";
 
 impl Part {
@@ -50,10 +50,8 @@ impl Part {
         match self {
             Self::CheckExecutions => "uuid, bigint",
             Self::CheckOwners | Self::UpsertOwners => "text, bigint",
-            Self::InsertExecutions => {
-                "uuid, text, text, text, boolean, bigint, bigint, bigint, bigint, text, text, text, bigint"
-            }
-            Self::UpdateExecutions => "uuid, bigint, text, boolean, bigint, bigint, bigint, text, text, text, bigint",
+            Self::InsertExecutions => "uuid, text, text, text, boolean, bigint, bigint, text, text, text, bigint",
+            Self::UpdateExecutions => "uuid, bigint, text, boolean, bigint, text, text, text, bigint",
             Self::InsertFacts => {
                 "uuid, uuid, text, text, text, text, text, text, bigint, bigint, bigint, bytea, boolean, text, text, uuid"
             }
