@@ -46,7 +46,7 @@ impl LocalDesk {
         let listener = self.sayso.listen(round);
         let bell = listener.bell();
         let mut over = false;
-        let mut looks = !self.sayso.store().known_row(round).is_some_and(|row| row.status == Status::Pending);
+        let mut looks = self.sayso.store().known_row(round).is_none_or(|row| row.status != Status::Pending);
         loop {
             // Offered first: who answers may come right behind. A live round is for its worker alone to take.
             if delivery == Delivery::Resumable && !over {

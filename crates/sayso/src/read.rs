@@ -102,7 +102,7 @@ impl Sayso {
         async move {
             let listener = self.listen(id);
             let mut over = false;
-            let mut looks = !self.store().known_row(id).is_some_and(|row| row.rev <= after);
+            let mut looks = self.store().known_row(id).is_none_or(|row| row.rev > after);
             loop {
                 if looks && let Some(row) = self.row_past(id, after, over).await? {
                     return Ok(row);

@@ -1,9 +1,10 @@
 //! The rows of one transaction in memory: what was loaded, what the batch has changed so far, and what one unit changes,
 //! each a layer over the one before. Dropping a layer undoes it.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use foldhash::{HashMap, HashSet};
 use sayso_core::command::{Creation, DeliveryContent, Operation, Token, TokenUse, View, Write};
 use sayso_core::event::NewEvent;
 use sayso_core::execution::Execution;

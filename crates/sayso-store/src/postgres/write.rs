@@ -1,9 +1,9 @@
 //! Writes what a batch changed and commits it: one statement, which is a transaction of its own where the rows were
 //! guessed, or goes out together with the commit of the one in which they were loaded.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
+use foldhash::HashMap;
 use futures_util::FutureExt as _;
 use sayso_core::command::Creation;
 use sayso_core::event::NewEvent;
@@ -43,10 +43,12 @@ pub(super) fn steps<'a>(changes: &'a Changes, loaded: &'a Rows) -> Result<Vec<St
     if !new.is_empty() {
         let new: Vec<&Round> = new.into_iter().map(Arc::as_ref).collect();
         push(Part::InsertFacts, columns::of_facts(&asked(&new, once)?));
-        push(Part::InsertStates, columns::of_states(&new));
+        let (part, columns) = columns::of_states(&new);
+        push(part, columns);
     }
     if !changed.is_empty() {
-        push(Part::UpdateStates, columns::of_state_changes(&changed));
+        let (part, columns) = columns::of_state_changes(&changed);
+        push(part, columns);
     }
     let (new, changed) = split(&rows.tokens, &loaded.tokens)?;
     if !new.is_empty() {
@@ -157,8 +159,8 @@ fn given<'a>(rows: &'a Rows, once: &'a Once) -> Result<Vec<Given<'a>>, Corrupt> 
 type Split<'a, T> = (Vec<&'a T>, Vec<(&'a T, &'a T)>);
 
 fn split<'a, K: Ord + std::hash::Hash, T>(
-    changed: &'a std::collections::HashMap<K, Found<T>>,
-    loaded: &'a std::collections::HashMap<K, Found<T>>,
+    changed: &'a HashMap<K, Found<T>>,
+    loaded: &'a HashMap<K, Found<T>>,
 ) -> Result<Split<'a, T>, Corrupt> {
     let mut rows: Vec<_> = changed.iter().collect();
     rows.sort_unstable_by_key(|(key, _)| *key);

@@ -23,7 +23,9 @@ pub(crate) const COLUMN_COUNT: usize = 11;
 /// An execution's pending rounds in order of their creation, and whether each has an approval.
 static PENDING_ROUNDS: LazyLock<String> = LazyLock::new(|| {
     let array = |column: &str| {
-        format!("ARRAY(SELECT r.{column} FROM rounds r WHERE r.execution_id = executions.id AND {PENDING} ORDER BY r.id)")
+        format!(
+            "ARRAY(SELECT r.{column} FROM rounds r WHERE r.execution_id = executions.id AND {PENDING} ORDER BY r.id)"
+        )
     };
     format!("{}, {}", array("id"), array("has_approval"))
 });
