@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use sayso::{Ask, Desk, Error, Failure, Outcome, People, Principal, Request, Status, Step};
 use sayso_core::wire::RequestKind;
+use sayso_store::Store as _;
 use support::{LONG, Place, ada, address, agent, json, live, street};
 
 #[tokio::test]
@@ -81,6 +82,24 @@ async fn a_wait_that_is_over_returns_the_round_as_it_is_also_where_no_event_told
     let (waited, started) = tokio::join!(wait, working.start(round, fence));
     started.expect("started");
     assert_eq!(waited.expect("seen").status, Status::DeliveryStarted);
+}
+
+#[tokio::test]
+async fn whoever_remembers_a_row_from_before_it_changed_still_sees_the_change() {
+    let place = Place::new();
+    let (here, moody) = place.open_moody();
+    let desk = here.desk(agent());
+    let round = desk.ask(address(), None).await.expect("stored");
+    let before = moody.row(round.round_id).await.expect("is read").expect("is there");
+    place.open_deaf().people().answer(round.round_id, street("x"), "k").await.expect("accepted");
+    // The hint of that came too early, or never.
+    moody.remember(before);
+    let seen = desk.wait(round.round_id, round.rev, LONG).await.expect("seen");
+    assert_eq!(seen.status, Status::ResponseValidated);
+    let seen = desk.wait(round.round_id, round.rev, Duration::ZERO).await.expect("seen");
+    assert_eq!(seen.status, Status::ResponseValidated, "a look that waits for nothing is a look");
+    let collected = desk.collect(round.round_id, "once", Duration::ZERO).await.expect("collected");
+    assert_eq!(collected.round.status, Status::Resolved);
 }
 
 #[tokio::test]

@@ -20,6 +20,7 @@ pub struct Moody {
     has_written: AtomicBool,
     commits: AtomicUsize,
     unreadable: Mutex<Option<RoundId>>,
+    known: Mutex<Option<Arc<Round>>>,
 }
 
 fn full() -> Error {
@@ -35,6 +36,7 @@ impl Moody {
             has_written: AtomicBool::new(false),
             commits: AtomicUsize::new(0),
             unreadable: Mutex::new(None),
+            known: Mutex::new(None),
         }
     }
 
@@ -52,6 +54,11 @@ impl Moody {
     /// Commands on this round find a row that cannot be read.
     pub fn make_unreadable(&self, round: RoundId) {
         *self.unreadable.lock().expect("the lock") = Some(round);
+    }
+
+    /// Takes this row for what is stored, whatever becomes of it.
+    pub fn remember(&self, row: Round) {
+        *self.known.lock().expect("the lock") = Some(Arc::new(row));
     }
 
     /// How many units came so far that it passed on.
@@ -89,6 +96,9 @@ impl Store for Moody {
     }
     async fn row(&self, id: RoundId) -> Result<Option<Round>, Error> {
         self.reads()?.row(id).await
+    }
+    fn known_row(&self, id: RoundId) -> Option<Arc<Round>> {
+        self.known.lock().expect("the lock").clone().filter(|row| row.id == id)
     }
     async fn rounds(&self, filter: RoundFilter) -> Result<Vec<StoredRound>, Error> {
         self.reads()?.rounds(filter).await
