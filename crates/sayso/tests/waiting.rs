@@ -4,10 +4,12 @@
 
 mod support;
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use sayso::{Ask, Desk, Error, Failure, Outcome, People, Principal, Request, Status, Step};
+use sayso::{Ask, Desk, Error, Failure, Hub, Outcome, People, Principal, Request, Sayso, Status, Step};
 use sayso_core::wire::RequestKind;
+use sayso_store::{ChangedRound, Hints as _};
 use support::{LONG, Place, ada, address, agent, json, live, street};
 
 #[tokio::test]
@@ -81,6 +83,25 @@ async fn a_wait_that_is_over_returns_the_round_as_it_is_also_where_no_event_told
     let (waited, started) = tokio::join!(wait, working.start(round, fence));
     started.expect("started");
     assert_eq!(waited.expect("seen").status, Status::DeliveryStarted);
+}
+
+#[tokio::test]
+async fn whoever_heard_of_a_row_from_before_it_changed_still_sees_the_change() {
+    let place = Place::new();
+    let (hub, store) = (Hub::default(), place.store());
+    let here = Sayso::over(store.clone(), hub.clone(), ada(), false).expect("opens");
+    let desk = here.desk(agent());
+    let round = desk.ask(address(), None).await.expect("stored");
+    let before = store.row(round.round_id).await.expect("is read").expect("is there");
+    place.open_deaf().people().answer(round.round_id, street("x"), "k").await.expect("accepted");
+    // The hint of that came too early, or never.
+    hub.changed(&[ChangedRound { id: round.round_id, row: Some(Arc::new(before)) }], &[], 0);
+    let seen = desk.wait(round.round_id, round.rev, LONG).await.expect("seen");
+    assert_eq!(seen.status, Status::ResponseValidated);
+    let seen = desk.wait(round.round_id, round.rev, Duration::ZERO).await.expect("seen");
+    assert_eq!(seen.status, Status::ResponseValidated, "a look that waits for nothing is a look");
+    let collected = desk.collect(round.round_id, "once", Duration::ZERO).await.expect("collected");
+    assert_eq!(collected.round.status, Status::Resolved);
 }
 
 #[tokio::test]

@@ -167,7 +167,7 @@ impl Done {
         Self {
             answers,
             rounds: changed_rounds(changes),
-            executions: changes.rows.executions.keys().copied().collect(),
+            executions: changes.rows.executions.keys().chain(changes.recounted.keys()).copied().collect(),
             has_events: !changes.once.events.is_empty(),
         }
     }
@@ -217,7 +217,11 @@ fn apply_all(units: &[Vec<Command>], loaded: &Rows, now: UnixMs) -> Result<(Vec<
             Err(Miss::Corrupt(what)) => answers.push(Err(Error::Corrupt(what))),
         }
     }
-    if missing.is_empty() { Ok((answers, batch)) } else { Err(missing) }
+    if !missing.is_empty() {
+        return Err(missing);
+    }
+    batch.leave_out_recounted(loaded);
+    Ok((answers, batch))
 }
 
 /// Applies one unit: all of it or none of it. A lone command's refusal keeps what core decided to leave of it.

@@ -1,8 +1,8 @@
 //! Rows as columns: what the statements that write take.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
+use foldhash::HashMap;
 use sayso_core::command::{Creation, Token};
 use sayso_core::event::NewEvent;
 use sayso_core::execution::{Execution, Outcome};
@@ -15,6 +15,7 @@ use tokio_postgres::types::ToSql;
 
 use super::connection::Parameter;
 use super::memory::Requests;
+use super::statements::Part;
 use super::value::{Corrupt, Key, Private};
 use crate::pending::{grant_scope_text, is_sought};
 
@@ -70,27 +71,69 @@ pub(super) fn of_facts<'a>(rows: &[(&'a Round, &'a Requests)]) -> Vec<Column<'a>
     ]
 }
 
-/// The first state of new rounds.
-pub(super) fn of_states<'a>(rows: &[&'a Round]) -> Vec<Column<'a>> {
+/// The state of new rounds: of what a round begins with, unless one has moved on already.
+pub(super) fn of_states<'a>(rows: &[&'a Round]) -> (Part, Vec<Column<'a>>) {
     let sought = |row: &'a Round| Some(row.logical_operation_id.as_str()).filter(|name| is_sought(name));
     let mut columns = vec![
         column(rows, |row| Key(row.id.to_bytes())),
         column(rows, |row| row.deadline.map(|at| at.0)),
         column(rows, sought),
     ];
+    if rows.iter().all(|row| row.rev == FIRST_REV) {
+        columns.extend([
+            column(rows, |row| row.status.as_str()),
+            column(rows, |row| i64::from(row.rev)),
+            column(rows, owner),
+            column(rows, token),
+            column(rows, |row| i64::from(row.delivery_attempts)),
+        ]);
+        return (Part::InsertFirstStates, columns);
+    }
     columns.extend(round_state(rows));
-    columns
+    (Part::InsertStates, columns)
 }
 
-/// The key and the guard, then what changes.
-pub(super) fn of_state_changes<'a>(changes: &[Change<'a, Arc<Round>>]) -> Vec<Column<'a>> {
+/// The number of a round's first state: whatever happens to it counts on.
+const FIRST_REV: u32 = 1;
+
+fn owner(row: &Round) -> Option<&str> {
+    row.fence.as_ref().map(|fence| fence.owner.as_str())
+}
+
+fn token(row: &Round) -> Option<Key> {
+    row.fence.as_ref().map(|fence| Key(fence.token.0.to_be_bytes()))
+}
+
+/// The key and the guard, then what changes: only what changes on a round's way, unless anything else of one does.
+pub(super) fn of_state_changes<'a>(changes: &[Change<'a, Arc<Round>>]) -> (Part, Vec<Column<'a>>) {
     let rows: Vec<&'a Round> = changes.iter().map(|(row, _): &Change<'a, Arc<Round>>| &***row).collect();
     let mut columns = vec![
         column(&rows, |row| Key(row.id.to_bytes())),
         column(changes, |(_, before): Change<'a, Arc<Round>>| i64::from(before.rev)),
     ];
+    if changes.iter().all(|(row, before)| beside_its_way(row) == beside_its_way(before)) {
+        columns.extend([
+            column(&rows, |row| row.status.as_str()),
+            column(&rows, |row| i64::from(row.rev)),
+            column(&rows, |row| i64::from(row.delivery_attempts)),
+            column(&rows, answered_at),
+            column(&rows, |row| row.delivery_started_at.map(|at| at.0)),
+            column(&rows, |row| row.delivered_at.map(|at| at.0)),
+            column(&rows, |row| row.finished_at.map(|at| at.0)),
+        ]);
+        return (Part::MoveStates, columns);
+    }
     columns.extend(round_state(&rows));
-    columns
+    (Part::UpdateStates, columns)
+}
+
+/// What of a state may change and seldom does.
+fn beside_its_way(row: &Round) -> impl PartialEq + '_ {
+    (&row.fence, &row.collect_key, row.url_completed_at, &row.failure)
+}
+
+fn answered_at(row: &Round) -> Option<i64> {
+    row.answered.as_ref().map(|answered| answered.at.0)
 }
 
 fn round_state<'a>(rows: &[&'a Round]) -> Vec<Column<'a>> {
@@ -101,11 +144,11 @@ fn round_state<'a>(rows: &[&'a Round]) -> Vec<Column<'a>> {
     vec![
         column(rows, |row| row.status.as_str()),
         column(rows, |row| i64::from(row.rev)),
-        column(rows, |row| row.fence.as_ref().map(|fence| fence.owner.as_str())),
-        column(rows, |row| row.fence.as_ref().map(|fence| Key(fence.token.0.to_be_bytes()))),
+        column(rows, owner),
+        column(rows, token),
         column(rows, |row| i64::from(row.delivery_attempts)),
         column(rows, |row| row.collect_key.as_deref()),
-        column(rows, |row| row.answered.as_ref().map(|answered| answered.at.0)),
+        column(rows, answered_at),
         column(rows, |row| row.delivery_started_at.map(|at| at.0)),
         column(rows, |row| row.delivered_at.map(|at| at.0)),
         column(rows, |row| row.finished_at.map(|at| at.0)),
@@ -130,8 +173,6 @@ pub(super) fn of_executions<'a>(rows: &[&'a Execution]) -> Vec<Column<'a>> {
         column(rows, |row| row.started_by.to_string()),
         column(rows, |row| row.owner.as_deref()),
         column(rows, |row| row.ends_with_round),
-        column(rows, |row| i64::from(row.pending_inputs)),
-        column(rows, |row| i64::from(row.pending_approvals)),
         column(rows, |row| row.created_at.0),
         column(rows, |row| row.finished_at.map(|at| at.0)),
         column(rows, |row| row.outcome.as_ref().map(Outcome::as_str)),
@@ -152,8 +193,6 @@ pub(super) fn of_execution_states<'a>(
         column(&rows, |row| revs.get(&row.id).copied().unwrap_or_default()),
         column(&rows, |row| row.owner.as_deref()),
         column(&rows, |row| row.ends_with_round),
-        column(&rows, |row| i64::from(row.pending_inputs)),
-        column(&rows, |row| i64::from(row.pending_approvals)),
         column(&rows, |row| row.finished_at.map(|at| at.0)),
         column(&rows, |row| row.outcome.as_ref().map(Outcome::as_str)),
         column(&rows, |row: &'a Execution| failure(row).map(|failure| failure.code.as_str())),

@@ -48,6 +48,7 @@ struct KnownRound {
 
 struct KnownExecution {
     rev: i64,
+    /// Its counts of pending rounds are those that this process knows of.
     row: Execution,
     /// Its unfinished rounds as of this `rev`, where they are known to be all.
     unfinished: Option<Vec<RoundId>>,
@@ -98,11 +99,20 @@ impl Known {
         }
         for id in &keys.executions {
             kept.guess_execution(*id, &mut rows)?;
+            rows.decisive.insert(*id);
         }
         for id in &keys.with_execution {
-            let round = &kept.rounds.get(id)?.row;
+            let KnownRound { row: round, state, .. } = kept.rounds.get(id)?;
             let execution = kept.guess_execution(round.execution_id, &mut rows)?;
-            if execution.row.ends_with_round && keys.finishing.contains(id) {
+            if !keys.finishing.contains(id) {
+                continue;
+            }
+            rows.decisive.insert(round.execution_id);
+            // What is known not to be there need not be erased.
+            if let Some(None) = state {
+                rows.request_states.insert(*id, None);
+            }
+            if execution.row.ends_with_round {
                 let unfinished = execution.unfinished.as_ref()?;
                 // One that no command names would be read and not written, and so not be guarded.
                 if !unfinished.iter().all(|id| keys.rounds.contains(id)) {
@@ -122,6 +132,11 @@ impl Known {
             rows.creations.insert(key.clone(), Ok(None));
         }
         Some(rows)
+    }
+
+    /// A round's row as it was when this process last wrote or read it, or was told of a change.
+    pub(super) fn round(&self, id: RoundId) -> Option<Arc<Round>> {
+        self.lock().rounds.get(&id).map(|known| known.row.clone())
     }
 
     /// Forgets what a guess was made from that turned out to be out of date.
@@ -194,6 +209,11 @@ impl Known {
                 if loaded.begun.contains(id) || loaded.complete.contains(id) {
                     kept.note_members(*id, loaded, changes);
                 }
+            }
+        }
+        for (id, row) in &changes.recounted {
+            if let Some(known) = kept.executions.get_mut(id).filter(|known| loaded.revs.get(id) == Some(&known.rev)) {
+                known.row = row.clone();
             }
         }
         for found in changes.rows.rounds.values() {

@@ -15,6 +15,7 @@ use super::keys::Keys;
 use super::memory::Rows;
 use super::value::{Columns, Corrupt, Key};
 use super::{open, rows};
+use crate::pending::PENDING;
 
 /// Locks the states of rounds, those with these ids. They are read by a statement behind this: one that had waited for a
 /// lock would see the new state beside an answer that was not there yet when it began.
@@ -40,6 +41,16 @@ static EXECUTIONS: LazyLock<String> = LazyLock::new(|| {
              SELECT unnest($1::uuid[]) UNION SELECT execution_id FROM round_facts WHERE id = ANY ($2::uuid[]))
          ORDER BY id FOR UPDATE",
         rows::EXECUTION_COLUMNS
+    )
+});
+
+/// Behind the locks: whoever had waited for one would count what was pending before.
+static COUNTS: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "SELECT execution_id, count(*) FILTER (WHERE NOT has_approval), count(*) FILTER (WHERE has_approval)
+         FROM rounds WHERE {PENDING} AND execution_id IN (
+             SELECT unnest($1::uuid[]) UNION SELECT execution_id FROM round_facts WHERE id = ANY ($2::uuid[]))
+         GROUP BY execution_id"
     )
 });
 
@@ -102,6 +113,7 @@ pub(super) async fn load(db: &mut Connection, keys: &Keys, loaded: &mut Rows, be
         rounds,
         locked_siblings,
         siblings,
+        counts,
         owners,
         contents,
         operations,
@@ -121,6 +133,7 @@ pub(super) async fn load(db: &mut Connection, keys: &Keys, loaded: &mut Rows, be
         ask(client, of.rounds, [&by.rounds]),
         ask(client, of.locked_siblings, [&by.rounds, &by.finishing, &by.unfinished]),
         ask(client, of.siblings, [&by.rounds, &by.finishing, &by.unfinished]),
+        ask(client, of.counts, [&by.executions, &by.with_execution]),
         ask(client, of.owners, [&by.owners, &by.rounds]),
         ask(client, of.contents, [&by.contents]),
         ask(client, of.operations, [&by.operations.0, &by.operations.1]),
@@ -135,6 +148,7 @@ pub(super) async fn load(db: &mut Connection, keys: &Keys, loaded: &mut Rows, be
     );
     begun?;
     note_executions(keys, loaded, &executions?)?;
+    note_counts(loaded, &counts?)?;
     drop((locked?, locked_siblings?));
     note_rounds(keys, loaded, rounds?.iter().chain(&siblings?))?;
     note_owners(keys, loaded, &owners?)?;
@@ -162,6 +176,7 @@ struct Statements {
     rounds: Option<Statement>,
     locked_siblings: Option<Statement>,
     siblings: Option<Statement>,
+    counts: Option<Statement>,
     owners: Option<Statement>,
     contents: Option<Statement>,
     operations: Option<Statement>,
@@ -185,6 +200,7 @@ impl Statements {
             rounds: db.statement_if(!with_siblings && !keys.rounds.is_empty(), &ROUNDS).await?,
             locked_siblings: db.statement_if(with_siblings, &LOCKED_SIBLINGS).await?,
             siblings: db.statement_if(with_siblings, &ROUNDS_AND_SIBLINGS).await?,
+            counts: db.statement_if(needs_executions, &COUNTS).await?,
             owners: db.statement_if(!keys.owners.is_empty() || !keys.rounds.is_empty(), OWNERS).await?,
             contents: db.statement_if(!keys.contents.is_empty(), CONTENTS).await?,
             operations: db.statement_if(!keys.operations.is_empty(), OPERATIONS).await?,
@@ -253,6 +269,16 @@ fn note_executions(keys: &Keys, loaded: &mut Rows, found: &[Row]) -> Result<(), 
         let id = columns.id(0, ExecutionId::from_bytes)?;
         loaded.revs.insert(id, columns.get(rows::EXECUTION_COLUMN_COUNT)?);
         loaded.executions.insert(id, rows::read_execution(row).map(Some));
+    }
+    Ok(())
+}
+
+fn note_counts(loaded: &mut Rows, found: &[Row]) -> Result<(), Corrupt> {
+    for row in found {
+        let columns = Columns::of(row, "execution");
+        if let Some(Ok(Some(execution))) = loaded.executions.get_mut(&columns.id(0, ExecutionId::from_bytes)?) {
+            (execution.pending_inputs, execution.pending_approvals) = (columns.count(1)?, columns.count(2)?);
+        }
     }
     Ok(())
 }

@@ -26,6 +26,9 @@ static ROWS: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
+/// One row: as anybody waits for who looks alone.
+static ROW: LazyLock<String> = LazyLock::new(|| format!("SELECT {} FROM rounds WHERE id = $1", rows::ROUND_COLUMNS));
+
 /// The looks of one store.
 pub(super) struct Looks {
     pool: Pool,
@@ -76,7 +79,12 @@ impl Looks {
 
     async fn look_up(&self, ids: &[RoundId]) -> Result<HashMap<RoundId, Found<Round>>, Failure> {
         let keys: Vec<Key> = ids.iter().map(|id| Key(id.to_bytes())).collect();
-        let found = self.pool.take().await?.query(&ROWS, &[&keys]).await?;
+        let mut db = self.pool.take().await?;
+        let found = match keys.as_slice() {
+            [only] => db.query(&ROW, &[only]).await?,
+            _ => db.query(&ROWS, &[&keys]).await?,
+        };
+        drop(db);
         let mut looked = HashMap::with_capacity(found.len());
         for row in &found {
             let id = Columns::of(row, "round").id(0, RoundId::from_bytes)?;

@@ -1,9 +1,10 @@
 //! The rows of one transaction in memory: what was loaded, what the batch has changed so far, and what one unit changes,
 //! each a layer over the one before. Dropping a layer undoes it.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use foldhash::{HashMap, HashSet};
 use sayso_core::command::{Creation, DeliveryContent, Operation, Token, TokenUse, View, Write};
 use sayso_core::event::NewEvent;
 use sayso_core::execution::Execution;
@@ -30,6 +31,8 @@ pub(super) struct Rows {
     pub(super) executions: HashMap<ExecutionId, Found<Execution>>,
     /// How often the row of an execution had been written when it was loaded.
     pub(super) revs: HashMap<ExecutionId, i64>,
+    /// Executions that something was decided by; an answer is accepted whatever its execution says.
+    pub(super) decisive: HashSet<ExecutionId>,
     pub(super) owners: HashMap<String, Option<UnixMs>>,
     pub(super) answers: HashMap<RoundId, Found<Json>>,
     pub(super) request_states: HashMap<RoundId, Option<String>>,
@@ -77,11 +80,13 @@ pub(super) struct Requests {
 pub(super) struct Changes {
     pub(super) rows: Rows,
     pub(super) once: Once,
+    /// Executions of which only the counts of pending rounds have changed, which no row holds.
+    pub(super) recounted: HashMap<ExecutionId, Execution>,
 }
 
 impl Changes {
     pub(super) fn is_empty(&self) -> bool {
-        let Self { rows, once } = self;
+        let Self { rows, once, recounted: _ } = self;
         rows.rounds.is_empty()
             && rows.executions.is_empty()
             && rows.owners.is_empty()
@@ -93,7 +98,7 @@ impl Changes {
     }
 
     pub(super) fn record(&mut self, write: Write) {
-        let Self { rows, once } = self;
+        let Self { rows, once, .. } = self;
         match write {
             Write::NewRound { round, requests, calls, suggestion_of, request_state } => {
                 let id = round.id;
@@ -136,7 +141,7 @@ impl Changes {
 
     /// Keeps what a unit has changed.
     pub(super) fn absorb(&mut self, unit: Self) {
-        let Self { rows, once } = self;
+        let Self { rows, once, .. } = self;
         rows.rounds.extend(unit.rows.rounds);
         rows.executions.extend(unit.rows.executions);
         rows.owners.extend(unit.rows.owners);
@@ -159,6 +164,25 @@ impl Changes {
         once.details.extend(unit.once.details);
         once.events.extend(unit.once.events);
     }
+
+    /// Sets apart executions of which nothing that is stored has changed. One that got a round is written all the same:
+    /// whoever remembers its unfinished rounds finds by that that there are others.
+    pub(super) fn leave_out_recounted(&mut self, loaded: &Rows) {
+        let Self { rows, once, recounted } = self;
+        let asked = once.requests.iter().filter_map(|new| rows.rounds.get(&new.round)?.as_ref().ok()?.as_ref());
+        let asking: HashSet<ExecutionId> = asked.map(|round| round.execution_id).collect();
+        let is_as_stored = |id: &ExecutionId, found: &mut Found<Execution>| match (found, loaded.executions.get(id)) {
+            (Ok(Some(row)), Some(Ok(Some(before)))) => !asking.contains(id) && stored(row) == stored(before),
+            _ => false,
+        };
+        let same = rows.executions.extract_if(is_as_stored);
+        recounted.extend(same.filter_map(|(id, found)| Some((id, found.ok()??))));
+    }
+}
+
+/// What can change of an execution's row.
+fn stored(row: &Execution) -> impl PartialEq + '_ {
+    (&row.owner, row.ends_with_round, row.finished_at, &row.outcome, row.collected_at)
 }
 
 impl Rows {

@@ -8,14 +8,15 @@ use super::failure::{Failure, newer_schema};
 use super::value::{Columns, Corrupt};
 
 /// The schema this process knows; a database of a later one is refused, and so is every write once one appears.
-pub(super) const SCHEMA_VERSION: i64 = 6;
-const MIGRATIONS: [&str; 6] = [
+pub(super) const SCHEMA_VERSION: i64 = 7;
+const MIGRATIONS: [&str; 7] = [
     include_str!("../../migrations/postgres/0001_rounds.sql"),
     include_str!("../../migrations/postgres/0002_quiet_hops.sql"),
     include_str!("../../migrations/postgres/0003_round_details.sql"),
     include_str!("../../migrations/postgres/0004_grants.sql"),
     include_str!("../../migrations/postgres/0005_reviewed.sql"),
     include_str!("../../migrations/postgres/0006_narrow_states.sql"),
+    include_str!("../../migrations/postgres/0007_lighter_rows.sql"),
 ];
 
 const VERSION: &str = "SELECT version FROM sayso_schema";

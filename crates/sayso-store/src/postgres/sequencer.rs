@@ -32,8 +32,8 @@ const STEP_EVERY: Duration = Duration::from_millis(10);
 const CATCH_UP_EVERY: Duration = Duration::from_millis(5);
 /// Transactions whose events are taken in one step.
 const STEP_LISTS: i64 = 64;
-/// Events of a part of the chain that is stored as one list: a page of events reads a little more than it needs.
-const EVENTS_A_LIST: usize = 256;
+/// Events of a part of the chain that is stored as one list. So many fit on a page of the database, mostly.
+const EVENTS_A_LIST: usize = 40;
 /// How long a reader waits for events that were there before it asked: longer than it takes to replace a holder that died.
 const CATCH_UP_MAX: Duration = Duration::from_secs(5);
 

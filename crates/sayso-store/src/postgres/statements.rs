@@ -14,7 +14,13 @@ pub(super) enum Part {
     InsertExecutions,
     UpdateExecutions,
     InsertFacts,
+    /// New rounds that are as they begin.
+    InsertFirstStates,
+    /// New rounds that have moved on already.
     InsertStates,
+    /// Rounds that move on along their way, as most do.
+    MoveStates,
+    /// Rounds of which anything may change.
     UpdateStates,
     InsertTokens,
     UpdateTokens,
@@ -35,13 +41,17 @@ pub(super) enum Part {
 /// The columns of a round that never change.
 const ROUND_FACTS: &str = "id, execution_id, operation, server, operation_kind, operation_name, asked_by, delivery, \
     round_index, round_limit, created_at, digest, has_approval, requests, calls, suggestion_of";
-/// Those that change.
+/// Those that a round begins with.
+const FIRST_STATE: &str = "id, deadline, sought, status, rev, owner, token, delivery_attempts";
+/// Those that a round changes on its way from question to end.
+const ROUND_HOP: &str = "status, rev, delivery_attempts, answered_at, delivery_started_at, delivered_at, finished_at";
+/// All that change.
 const ROUND_STATE: &str = "status, rev, owner, token, delivery_attempts, collect_key, answered_at, delivery_started_at, \
     delivered_at, finished_at, url_completed_at, failure_code, failure_message, withdrawn_from";
 const ANSWER_COLUMNS: &str =
     "round_id, answer_key, answer_hash, answered_by, answered_channel, answered_action, submitted, effective";
-const EXECUTION_STATE: &str = "owner, ends_with_round, pending_inputs, pending_approvals, finished_at, outcome, failure_code, failure_message, \
-     collected_at";
+const EXECUTION_STATE: &str =
+    "owner, ends_with_round, finished_at, outcome, failure_code, failure_message, collected_at";
 const EVENT_COLUMNS: &str = "at, execution_id, round_id, principal, channel, body";
 
 impl Part {
@@ -50,13 +60,13 @@ impl Part {
         match self {
             Self::CheckExecutions => "uuid, bigint",
             Self::CheckOwners | Self::UpsertOwners => "text, bigint",
-            Self::InsertExecutions => {
-                "uuid, text, text, text, boolean, bigint, bigint, bigint, bigint, text, text, text, bigint"
-            }
-            Self::UpdateExecutions => "uuid, bigint, text, boolean, bigint, bigint, bigint, text, text, text, bigint",
+            Self::InsertExecutions => "uuid, text, text, text, boolean, bigint, bigint, text, text, text, bigint",
+            Self::UpdateExecutions => "uuid, bigint, text, boolean, bigint, text, text, text, bigint",
             Self::InsertFacts => {
                 "uuid, uuid, text, text, text, text, text, text, bigint, bigint, bigint, bytea, boolean, text, text, uuid"
             }
+            Self::InsertFirstStates => "uuid, bigint, text, text, bigint, text, uuid, bigint",
+            Self::MoveStates => "uuid, bigint, text, bigint, bigint, bigint, bigint, bigint, bigint",
             Self::InsertStates => {
                 "uuid, bigint, text, text, bigint, text, uuid, bigint, text, bigint, bigint, bigint, bigint, bigint, text, \
                  text, text"
@@ -96,6 +106,8 @@ impl Part {
             Self::InsertExecutions => insert("executions", rows::EXECUTION_COLUMNS),
             Self::UpdateExecutions => update("executions", EXECUTION_STATE, &values, ", rev = t.rev + 1", "rev"),
             Self::InsertFacts => insert("round_facts", ROUND_FACTS),
+            Self::InsertFirstStates => insert("round_states", FIRST_STATE),
+            Self::MoveStates => update("round_states", ROUND_HOP, &values, "", "rev"),
             Self::InsertStates => insert("round_states", &format!("id, deadline, sought, {ROUND_STATE}")),
             Self::UpdateStates => update("round_states", ROUND_STATE, &values, "", "rev"),
             Self::InsertTokens => insert("tokens", rows::TOKEN_COLUMNS),
@@ -131,6 +143,7 @@ impl Part {
             Self::CheckExecutions
                 | Self::CheckOwners
                 | Self::UpdateExecutions
+                | Self::MoveStates
                 | Self::UpdateStates
                 | Self::UpdateTokens
                 | Self::UpdateGrants

@@ -1,9 +1,9 @@
 //! Writes what a batch changed and commits it: one statement, which is a transaction of its own where the rows were
 //! guessed, or goes out together with the commit of the one in which they were loaded.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
+use foldhash::HashMap;
 use futures_util::FutureExt as _;
 use sayso_core::command::Creation;
 use sayso_core::event::NewEvent;
@@ -31,7 +31,7 @@ pub(super) struct Step<'a> {
 pub(super) fn steps<'a>(changes: &'a Changes, loaded: &'a Rows) -> Result<Vec<Step<'a>>, Failure> {
     let mut steps = Vec::new();
     let mut push = |part: Part, columns: Vec<Column<'a>>| steps.push(Step { part, columns });
-    let Changes { rows, once } = changes;
+    let Changes { rows, once, .. } = changes;
     let (new, changed) = split(&rows.executions, &loaded.executions)?;
     if !new.is_empty() {
         push(Part::InsertExecutions, columns::of_executions(&new));
@@ -43,10 +43,12 @@ pub(super) fn steps<'a>(changes: &'a Changes, loaded: &'a Rows) -> Result<Vec<St
     if !new.is_empty() {
         let new: Vec<&Round> = new.into_iter().map(Arc::as_ref).collect();
         push(Part::InsertFacts, columns::of_facts(&asked(&new, once)?));
-        push(Part::InsertStates, columns::of_states(&new));
+        let (part, columns) = columns::of_states(&new);
+        push(part, columns);
     }
     if !changed.is_empty() {
-        push(Part::UpdateStates, columns::of_state_changes(&changed));
+        let (part, columns) = columns::of_state_changes(&changed);
+        push(part, columns);
     }
     let (new, changed) = split(&rows.tokens, &loaded.tokens)?;
     if !new.is_empty() {
@@ -63,7 +65,7 @@ pub(super) fn steps<'a>(changes: &'a Changes, loaded: &'a Rows) -> Result<Vec<St
         push(Part::UpdateGrants, columns::of_grant_states(&changed));
     }
     push_reviewed(rows, &mut push)?;
-    push_once(rows, once, &mut push)?;
+    push_once(changes, loaded, &mut push)?;
     let mut leases: Vec<(&str, Option<UnixMs>)> = rows.owners.iter().map(|(owner, at)| (owner.as_str(), *at)).collect();
     leases.sort_unstable();
     let held: Vec<_> = leases.iter().filter_map(|(owner, at)| at.map(|at| (*owner, at.0))).collect();
@@ -92,7 +94,11 @@ fn push_reviewed<'a>(rows: &'a Rows, push: &mut impl FnMut(Part, Vec<Column<'a>>
 }
 
 /// What is written once.
-fn push_once<'a>(rows: &'a Rows, once: &'a Once, push: &mut impl FnMut(Part, Vec<Column<'a>>)) -> Result<(), Failure> {
+fn push_once<'a>(
+    Changes { rows, once, .. }: &'a Changes,
+    loaded: &Rows,
+    push: &mut impl FnMut(Part, Vec<Column<'a>>),
+) -> Result<(), Failure> {
     let requests: Vec<&Requests> = once.requests.iter().collect();
     // What is erased by the same batch that brought it was never there.
     let kept = requests.iter().filter(|new| !once.erased.contains(&new.round));
@@ -103,6 +109,8 @@ fn push_once<'a>(rows: &'a Rows, once: &'a Once, push: &mut impl FnMut(Part, Vec
         push(Part::InsertRequestStates, vec![ids, column(&states, |(_, state)| Private(state))]);
     }
     let mut erased: Vec<RoundId> = once.erased.iter().copied().collect();
+    // One that has no state never gets one: it comes with the round.
+    erased.retain(|id| !matches!(loaded.request_states.get(id), Some(None)));
     erased.retain(|id| requests.iter().all(|new| new.round != *id));
     if !erased.is_empty() {
         erased.sort_unstable();
@@ -151,8 +159,8 @@ fn given<'a>(rows: &'a Rows, once: &'a Once) -> Result<Vec<Given<'a>>, Corrupt> 
 type Split<'a, T> = (Vec<&'a T>, Vec<(&'a T, &'a T)>);
 
 fn split<'a, K: Ord + std::hash::Hash, T>(
-    changed: &'a std::collections::HashMap<K, Found<T>>,
-    loaded: &'a std::collections::HashMap<K, Found<T>>,
+    changed: &'a HashMap<K, Found<T>>,
+    loaded: &'a HashMap<K, Found<T>>,
 ) -> Result<Split<'a, T>, Corrupt> {
     let mut rows: Vec<_> = changed.iter().collect();
     rows.sort_unstable_by_key(|(key, _)| *key);
@@ -249,7 +257,7 @@ async fn write(client: &Client, statement: &Statement, steps: &[Step<'_>], endin
 pub(super) fn checks<'a>(changes: &Changes, loaded: &'a Rows) -> Vec<Step<'a>> {
     let mut checks = Vec::new();
     let mut executions: Vec<(ExecutionId, i64)> = loaded.revs.iter().map(|(id, rev)| (*id, *rev)).collect();
-    executions.retain(|(id, _)| !changes.rows.executions.contains_key(id));
+    executions.retain(|(id, _)| loaded.decisive.contains(id) && !changes.rows.executions.contains_key(id));
     if !executions.is_empty() {
         executions.sort_unstable();
         let ids = column(&executions, |(id, _)| Key(id.to_bytes()));

@@ -1,3 +1,5 @@
+use std::sync::LazyLock;
+
 use sayso_core::execution::{Execution, ExecutionKind, Outcome};
 use sayso_core::id::{ExecutionId, RoundId};
 use sayso_core::json::Json;
@@ -11,25 +13,34 @@ use super::super::failure::Failure;
 use super::super::value::{Columns, Corrupt, Key};
 use super::row_count;
 use crate::ExecutionFilter;
+use crate::pending::PENDING;
 
-pub(crate) const COLUMNS: &str = "id, kind, started_by, owner, ends_with_round, pending_inputs, pending_approvals, \
-    created_at, finished_at, outcome, failure_code, failure_message, collected_at";
-pub(crate) const COLUMN_COUNT: usize = 13;
+/// The columns of an execution's row in the order they are read and written. How many of its rounds are pending is counted.
+pub(crate) const COLUMNS: &str = "id, kind, started_by, owner, ends_with_round, created_at, finished_at, outcome, \
+    failure_code, failure_message, collected_at";
+pub(crate) const COLUMN_COUNT: usize = 11;
 
-/// An execution's pending rounds, in order of their creation.
-const PENDING: &str = "ARRAY(SELECT r.id FROM rounds r WHERE r.execution_id = executions.id AND r.answered_at IS NULL
-           AND r.finished_at IS NULL ORDER BY r.id)";
+/// An execution's pending rounds in order of their creation, and whether each has an approval.
+static PENDING_ROUNDS: LazyLock<String> = LazyLock::new(|| {
+    let array = |column: &str| {
+        format!(
+            "ARRAY(SELECT r.{column} FROM rounds r WHERE r.execution_id = executions.id AND {PENDING} ORDER BY r.id)"
+        )
+    };
+    format!("{}, {}", array("id"), array("has_approval"))
+});
 
+/// The row; its pending rounds are not counted yet.
 pub(crate) fn read(row: &Row) -> Result<Execution, Corrupt> {
     read_from(row, 0)
 }
 
-/// Reads the columns that follow column `at`.
+/// Reads the columns that follow column `at`, as [`read`].
 pub(crate) fn read_from(row: &Row, at: usize) -> Result<Execution, Corrupt> {
     let columns = Columns::of(row, "execution");
-    let failure = columns.pair(columns.get::<Option<String>>(at + 10)?, columns.get::<Option<String>>(at + 11)?)?;
+    let failure = columns.pair(columns.get::<Option<String>>(at + 8)?, columns.get::<Option<String>>(at + 9)?)?;
     let failure = failure.map(|(code, message)| round::Failure { code, message });
-    let outcome = match (columns.get::<Option<&str>>(at + 9)?, failure) {
+    let outcome = match (columns.get::<Option<&str>>(at + 7)?, failure) {
         (None, None) => None,
         (Some("completed"), None) => Some(Outcome::Completed),
         (Some("cancelled"), None) => Some(Outcome::Cancelled),
@@ -43,25 +54,31 @@ pub(crate) fn read_from(row: &Row, at: usize) -> Result<Execution, Corrupt> {
         started_by: columns.word(at + 2, Principal::parse)?,
         owner: columns.get(at + 3)?,
         ends_with_round: columns.get(at + 4)?,
-        pending_inputs: columns.count(at + 5)?,
-        pending_approvals: columns.count(at + 6)?,
-        created_at: columns.time(at + 7)?,
-        finished_at: columns.maybe_time(at + 8)?,
+        pending_inputs: 0,
+        pending_approvals: 0,
+        created_at: columns.time(at + 5)?,
+        finished_at: columns.maybe_time(at + 6)?,
         outcome,
-        collected_at: columns.maybe_time(at + 12)?,
+        collected_at: columns.maybe_time(at + 10)?,
     })
 }
 
 fn read_with_pending(row: &Row) -> Result<(Execution, Vec<RoundId>), Corrupt> {
-    let pending: Vec<Key> = Columns::of(row, "execution").get(COLUMN_COUNT)?;
-    Ok((read(row)?, pending.into_iter().map(|key| RoundId::from_bytes(key.0)).collect()))
+    let columns = Columns::of(row, "execution");
+    let pending: Vec<Key> = columns.get(COLUMN_COUNT)?;
+    let mut execution = read(row)?;
+    for has_approval in columns.get::<Vec<bool>>(COLUMN_COUNT + 1)? {
+        let count = if has_approval { &mut execution.pending_approvals } else { &mut execution.pending_inputs };
+        *count = count.saturating_add(1);
+    }
+    Ok((execution, pending.into_iter().map(|key| RoundId::from_bytes(key.0)).collect()))
 }
 
 pub(crate) async fn execution_with_pending(
     db: &mut Taken<'_>,
     id: ExecutionId,
 ) -> Result<Option<(Execution, Vec<RoundId>)>, Failure> {
-    let sql = format!("SELECT {COLUMNS}, {PENDING} FROM executions WHERE id = $1");
+    let sql = format!("SELECT {COLUMNS}, {} FROM executions WHERE id = $1", *PENDING_ROUNDS);
     let found = db.first(&sql, &[&Key(id.to_bytes())]).await?;
     Ok(found.as_ref().map(read_with_pending).transpose()?)
 }
@@ -71,8 +88,9 @@ pub(crate) async fn executions(
     filter: &ExecutionFilter,
 ) -> Result<Vec<(Execution, Vec<RoundId>)>, Failure> {
     let sql = format!(
-        "SELECT {COLUMNS}, {PENDING} FROM executions
-         WHERE ($1::text IS NULL OR started_by = $1) AND ($2::uuid IS NULL OR id < $2) ORDER BY id DESC LIMIT $3"
+        "SELECT {COLUMNS}, {} FROM executions
+         WHERE ($1::text IS NULL OR started_by = $1) AND ($2::uuid IS NULL OR id < $2) ORDER BY id DESC LIMIT $3",
+        *PENDING_ROUNDS
     );
     let starter = filter.started_by.as_ref().map(ToString::to_string);
     let before = filter.before.map(|id| Key(id.to_bytes()));
