@@ -134,10 +134,6 @@ impl Known {
         Some(rows)
     }
 
-    /// A round's row as it was when this process last wrote or read it, or was told of a change.
-    pub(super) fn round(&self, id: RoundId) -> Option<Arc<Round>> {
-        self.lock().rounds.get(&id).map(|known| known.row.clone())
-    }
 
     /// Forgets what a guess was made from that turned out to be out of date.
     pub(super) fn forget(&self, keys: &Keys) {
