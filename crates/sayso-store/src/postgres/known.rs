@@ -134,7 +134,6 @@ impl Known {
         Some(rows)
     }
 
-
     /// Forgets what a guess was made from that turned out to be out of date.
     pub(super) fn forget(&self, keys: &Keys) {
         let mut kept = self.lock();
