@@ -1,9 +1,12 @@
 //! People who answer: once, twice, with something else, too late.
 
-use sayso::{Answer, Error, Json, People, Response, Status, wire};
+use std::time::Duration;
+
+use sayso::{Answer, Desk, Error, Json, People, Response, Status, wire};
 use sayso_core::round::Round;
 
 use crate::asking::words;
+use crate::process::{Held, Stage};
 use crate::world::{Came, Checked, World, check_not_broken, ensure};
 
 pub fn answer_of(value: &str) -> Answer {
@@ -40,7 +43,32 @@ impl World {
             return self.race_to_answer(number).await;
         }
         let (key, value) = self.something_to_say(number);
+        let waits = |held: &Held| held.asked == number && held.stage == Stage::Open;
+        if let Some(place) = self.processes[process].held.iter().position(waits)
+            && self.rng.one_in(2)
+        {
+            return self.answer_what_is_waited_for(process, place, key, value).await;
+        }
         self.answer(process, number, key, value).await
+    }
+
+    /// Somebody answers by the process whose worker waits for it: accepted and begun to be handed over at once, or not.
+    async fn answer_what_is_waited_for(&mut self, process: usize, place: usize, key: String, value: String) -> Checked {
+        let held = self.processes[process].held[place].clone();
+        let number = held.asked;
+        let before = self.row(number).await?.ok_or("a round is gone")?;
+        self.asked[number].tried.push((key.clone(), value.clone()));
+        let is_lost = before.status == Status::Pending && self.is_abandoned(&before).await?;
+        let (sayso, desk, fate) = self.lend(process);
+        let (id, given) = (before.id, answer_of(&value));
+        let (received, came) = tokio::join!(
+            fate.run(desk.receive(id, held.fence.clone(), Duration::ZERO)),
+            fate.run(async { sayso.people().answer(id, given, &key).await }),
+        );
+        self.note(format!("{number} is answered {value:?} under {key:?}: {}; {}", words(&came), words(&received)));
+        ensure!(!is_lost || !matches!(came, Some(Ok(_))), "{number} was answered and nobody is there to take it");
+        self.answered(number, &key, &value, came).await?;
+        self.received(process, place, &held, received).await
     }
 
     pub async fn answer(&mut self, process: usize, number: usize, key: String, value: String) -> Checked {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sayso::{ClaimOf, Claimed, Desk, Error, Evidence, Failure, Handed, Outcome, Status, Step};
+use sayso::{ClaimOf, Claimed, Desk, Error, Evidence, Failure, Handed, Outcome, Received, Status, Step};
 use sayso_core::json::Json;
 
 use crate::answering::value_of;
@@ -60,6 +60,27 @@ impl World {
             Err(Error::State { .. }) => Ok(()),
             Err(Error::Conflict { .. }) => self.renew(process, place, &held).await,
             Err(other) => Err(format!("{} cannot be delivered: {other}", held.asked)),
+        }
+    }
+
+    /// What came of waiting for the answer of what is held.
+    pub async fn received(&mut self, process: usize, place: usize, held: &Held, came: Came<Received>) -> Checked {
+        let Some(came) = came else { return Ok(()) };
+        check_not_broken(&came)?;
+        match came {
+            Ok(Received::Handed(handed)) => self.send(process, place, held, &handed).await,
+            Ok(Received::Failed(round)) => {
+                ensure!(round.failure.is_some(), "{} has ended without a reason", held.asked);
+                self.processes[process].held.remove(place);
+                Ok(())
+            }
+            Err(Error::State { status, .. }) if status.is_finished() => {
+                self.processes[process].held.remove(place);
+                Ok(())
+            }
+            Err(Error::Timeout | Error::State { .. }) => Ok(()),
+            Err(Error::Conflict { .. }) => self.renew(process, place, held).await,
+            Err(other) => Err(format!("{} cannot be received: {other}", held.asked)),
         }
     }
 
