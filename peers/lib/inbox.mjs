@@ -17,3 +17,8 @@ export async function isSound(page, name) {
   await picture(page, name);
   assert.deepEqual(await faults(page), [], name);
 }
+
+/** The focus is, or comes to be, on the element with this id: a page that was sent for has it a moment after it is there. */
+export async function hasFocus(page, id) {
+  await page.locator(`[id="${id}"]:focus`).waitFor({ state: "attached", timeout: 10_000 });
+}

@@ -6,7 +6,7 @@ import { after, describe, test } from "node:test";
 import { openBrowser, openPage, WIDTHS } from "../lib/browser.mjs";
 import { EVERY_FIELD, rawResult } from "../lib/everything.mjs";
 import { openHouse } from "../lib/house.mjs";
-import { isSound } from "../lib/inbox.mjs";
+import { hasFocus, isSound } from "../lib/inbox.mjs";
 import { behindGateway, connect, EVERYTHING, textOf } from "../lib/mcp.mjs";
 
 const browser = await openBrowser({ after });
@@ -75,7 +75,7 @@ describe("the reference server's form in the browser", { concurrency: 2 }, () =>
       for (const one of ["Guitar", "Violin"]) await page.getByLabel(one).check();
       await page.getByRole("button", { name: "Send answer" }).click();
       await page.getByRole("heading", { name: "4 things need your attention" }).waitFor();
-      assert.equal(await page.evaluate(() => document.activeElement.id), "problems");
+      await hasFocus(page, "problems");
       await isSound(page, `${kind}-invalid`);
       await errorsAreTied(page);
       assert.match(await page.title(), /^Error: /);

@@ -5,7 +5,7 @@ import { after, describe, test } from "node:test";
 
 import { openBrowser, WIDTHS } from "../lib/browser.mjs";
 import { openHouse } from "../lib/house.mjs";
-import { isSound, openInbox } from "../lib/inbox.mjs";
+import { hasFocus, isSound, openInbox } from "../lib/inbox.mjs";
 
 const browser = await openBrowser({ after });
 const BOTH = [
@@ -78,7 +78,7 @@ describe("a call that waits for approval", { concurrency: 3 }, () => {
       await page.getByRole("heading", { name: "One thing needs your attention" }).waitFor();
       await isSound(page, `card-invalid-${kind}`);
       await page.getByRole("link", { name: "The arguments (at /amount)" }).click();
-      assert.equal(await page.evaluate(() => document.activeElement.id), "r0-arguments");
+      await hasFocus(page, "r0-arguments");
       await page.getByLabel("The arguments, as JSON").fill('{"to": "acme", "amount": 7.50}');
       await page.getByRole("button", { name: "Approve" }).click();
       await page.getByRole("heading", { name: "What you changed" }).waitFor();
@@ -102,13 +102,13 @@ describe("a call that waits for approval", { concurrency: 3 }, () => {
       await page.getByText("Edit the arguments first").click();
       assert.equal(await page.getByLabel("City (required)").inputValue(), "Pune");
       await page.getByRole("button", { name: "Add another to Parcels" }).click();
-      assert.equal(await page.evaluate(() => document.activeElement.id), "r0-a2_1");
+      await hasFocus(page, "r0-a2_1");
       await page.locator("#r0-a2_1_0").fill("heavy");
       await page.getByRole("button", { name: "Approve" }).click();
       await page.getByRole("heading", { name: "2 things need your attention" }).waitFor();
       await isSound(page, `fields-invalid-${kind}`);
       await page.getByRole("link", { name: "Parcels 2: Weight must be a number" }).click();
-      assert.equal(await page.evaluate(() => document.activeElement.id), "r0-a2_1_0");
+      await hasFocus(page, "r0-a2_1_0");
       await page.locator("#r0-a2_1_0").fill("2.25");
       await page.getByLabel("Pin (required)").fill("7");
       // Enter in a control decides nothing.
@@ -200,10 +200,10 @@ describe("a call that waits for approval", { concurrency: 3 }, () => {
     await page.getByText("Turn keys off").waitFor();
     for (const { round_id } of [first, second, third]) {
       await page.keyboard.press("j");
-      assert.equal(await focused(), `card-${round_id}`);
+      await hasFocus(page, `card-${round_id}`);
     }
     await page.keyboard.press("k");
-    assert.equal(await focused(), `card-${second.round_id}`);
+    await hasFocus(page, `card-${second.round_id}`);
     await page.keyboard.press("x");
     assert.equal(await page.locator(`#pick-${second.round_id}`).isChecked(), true);
     await page.keyboard.press("x");
@@ -219,7 +219,7 @@ describe("a call that waits for approval", { concurrency: 3 }, () => {
     await page.getByRole("button", { name: "Keys are off: turn them on" }).click();
     await page.locator(`#card-${first.round_id}`).focus();
     await page.keyboard.press("d");
-    assert.equal(await focused(), "batch-deny");
+    await hasFocus(page, "batch-deny");
     assert.equal((await house.people.round(first.round_id)).status, "pending", "a key alone decides nothing");
     await isSound(page, "keys");
     await page.keyboard.press("Enter");
@@ -228,7 +228,7 @@ describe("a call that waits for approval", { concurrency: 3 }, () => {
     await page.goto(`${house.address}/`);
     await page.locator(`#card-${second.round_id}`).focus();
     await page.keyboard.press("a");
-    assert.equal(await focused(), "batch-approve");
+    await hasFocus(page, "batch-approve");
     assert.equal(await page.locator(`#pick-${second.round_id}`).isChecked(), true);
     assert.equal((await house.people.round(second.round_id)).status, "pending", "a key alone decides nothing");
     await page.keyboard.press("Enter");

@@ -7,7 +7,7 @@ import { after, describe, test } from "node:test";
 
 import { openBrowser, WIDTHS } from "../lib/browser.mjs";
 import { openHouse } from "../lib/house.mjs";
-import { isSound, openInbox } from "../lib/inbox.mjs";
+import { hasFocus, isSound, openInbox } from "../lib/inbox.mjs";
 import { behindGateway, connect, EVERYTHING, textOf } from "../lib/mcp.mjs";
 
 const browser = await openBrowser({ after });
@@ -59,7 +59,7 @@ describe("what is allowed beforehand", { concurrency: 3 }, () => {
       await page.getByRole("heading", { name: "One thing needs your attention" }).waitFor();
       await isSound(page, `allow-invalid-${kind}`);
       await page.getByRole("link", { name: "The time must be a whole number" }).click();
-      assert.equal(await page.evaluate(() => document.activeElement.id), "allow-length");
+      await hasFocus(page, "allow-length");
       await page.getByLabel("Ends after (optional)").fill("2");
       await page.getByLabel("Unit").selectOption("days");
       await page.getByLabel("Number of calls (optional)").fill("3");

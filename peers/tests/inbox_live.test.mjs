@@ -5,7 +5,7 @@ import { after, describe, test } from "node:test";
 
 import { openBrowser, WIDTHS } from "../lib/browser.mjs";
 import { openHouse } from "../lib/house.mjs";
-import { isSound, openInbox } from "../lib/inbox.mjs";
+import { hasFocus, isSound, openInbox } from "../lib/inbox.mjs";
 import { behindGateway, connect, textOf, WITHDRAWING } from "../lib/mcp.mjs";
 
 const browser = await openBrowser({ after });
@@ -159,7 +159,7 @@ describe("by keyboard and against it", { concurrency: 3 }, () => {
     await page.getByRole("heading", { name: "One thing needs your attention" }).waitFor();
     await page.keyboard.press("Tab");
     await page.keyboard.press("Enter");
-    assert.equal(await page.evaluate(() => document.activeElement.id), "r0-f0");
+    await hasFocus(page, "r0-f0");
     await page.keyboard.type("1 Main Street");
     await page.keyboard.press("Tab");
     await page.keyboard.type("Pune");

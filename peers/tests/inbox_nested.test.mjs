@@ -4,7 +4,7 @@ import { after, describe, test } from "node:test";
 
 import { openBrowser, WIDTHS } from "../lib/browser.mjs";
 import { openHouse } from "../lib/house.mjs";
-import { isSound, openInbox } from "../lib/inbox.mjs";
+import { hasFocus, isSound, openInbox } from "../lib/inbox.mjs";
 
 const browser = await openBrowser({ after });
 const KINDS = Object.keys(WIDTHS).flatMap((device) => [true, false].map((javaScript) => ({ device, javaScript })));
@@ -63,14 +63,13 @@ describe("a form with groups and lists", { concurrency: 3 }, () => {
       const { round_id } = await house.agents.ask({ shipment: SHIPMENT });
       await page.goto(`${house.address}/rounds/${round_id}`);
       await isSound(page, `nested-${kind}`);
-      const focused = () => page.evaluate(() => document.activeElement.id);
       const parcel = (number) => page.getByRole("group", { name: `Parcels ${number}`, exact: true });
       await page.getByLabel("Street (required)", { exact: true }).fill("ab");
       await page.getByLabel("Longitude (optional)").fill("7");
       await parcel(1).getByLabel("Weight (required)").fill("0");
       await page.getByRole("button", { name: "Add another to Parcels" }).click();
       await parcel(2).waitFor();
-      assert.equal(await focused(), "r0-f2_1");
+      await hasFocus(page, "r0-f2_1");
       assert.equal(await parcel(1).getByLabel("Weight (required)").inputValue(), "0");
       await parcel(2).getByLabel("Weight (required)").fill("2.50");
       await parcel(2).getByLabel("bag").check();
@@ -88,7 +87,7 @@ describe("a form with groups and lists", { concurrency: 3 }, () => {
         ["Parcels 3: Weight is required", "r0-f2_2_0"],
       ]) {
         await page.getByRole("link", { name: words }).click();
-        assert.equal(await focused(), id, words);
+        await hasFocus(page, id);
         const control = page.locator(`#${id}`);
         assert.equal(await control.getAttribute("aria-invalid"), "true");
         const described = (await control.getAttribute("aria-describedby")).split(" ");
