@@ -124,7 +124,10 @@ impl Known {
         }
         for id in &keys.contents {
             let known = kept.rounds.get(id)?;
-            rows.answers.insert(*id, Ok(Some(known.answer.clone()?)));
+            // One that is given in the same transaction is known once it is looked for.
+            if let Some(answer) = &known.answer {
+                rows.answers.insert(*id, Ok(Some(answer.clone())));
+            }
             rows.request_states.insert(*id, known.state.clone()?);
         }
         // That a key is new is guarded by the index that it goes into.

@@ -11,7 +11,7 @@ use sayso_store::limit::{RowBytes, Samples, Stopwatch};
 use tokio::sync::mpsc;
 
 use super::process;
-use crate::{Answer, Ask, Desk, LocalDesk, People, Received, Request, Response, RoundId, Sayso, Step};
+use crate::{Answer, Ask, Desk, Fence, LocalDesk, People, Received, Request, Response, RoundId, Sayso, Step};
 
 const SCHEMA: &str = r#"{"type":"object","properties":{"street":{"type":"string"}},"required":["street"]}"#;
 const CONTENT: &str = r#"{"street":"1 Main Street"}"#;
@@ -93,7 +93,7 @@ pub(super) async fn run(waiting: &Sayso, answering: &Sayso, waiters: usize, time
             let (asked, asks) = mpsc::channel(1);
             let (sent, sends) = mpsc::channel(1);
             tokio::spawn(answer_all(answering.clone(), looks, asks, sent));
-            tokio::spawn(Slot { desk: desk.clone(), asked, sends }.run(watch, time))
+            tokio::spawn(Slot { desk: desk.clone(), asked, sends, is_answered_elsewhere: looks }.run(watch, time))
         })
         .collect();
     let mut whole = Run::default();
@@ -114,6 +114,7 @@ struct Slot {
     desk: Arc<LocalDesk>,
     asked: mpsc::Sender<RoundId>,
     sends: mpsc::Receiver<Stopwatch>,
+    is_answered_elsewhere: bool,
 }
 
 impl Slot {
@@ -128,17 +129,31 @@ impl Slot {
         Ok(done)
     }
 
+    /// Waits for the answer. One that is given elsewhere is taken afterwards.
+    async fn come(&self, round: RoundId, seen: u32, fence: &Fence) -> Result<(), Error> {
+        if self.is_answered_elsewhere {
+            return self.desk.wait(round, seen, WAIT).await.map(drop);
+        }
+        match self.desk.receive(round, fence.clone(), WAIT).await? {
+            Received::Handed(_) => Ok(()),
+            Received::Failed(_) => Err(Error::Corrupt("round")),
+        }
+    }
+
     async fn cycle(&mut self, wake: &mut Samples) -> Result<(), Error> {
         let gone = || Error::Unavailable("whoever answers has stopped".to_owned());
         let opened = self.desk.open(Ask { delivery: Some(Delivery::Live), ..ask()? }, None).await?;
         let (round, fence) = (opened.round.round_id, opened.fence.ok_or(Error::Corrupt("round"))?);
         // The wait is registered by its first poll, before whoever answers hears of the round.
-        let receiving = self.desk.receive(round, fence.clone(), WAIT);
-        let (received, told) = tokio::join!(biased; receiving, self.asked.send(round));
+        let waiting = self.come(round, opened.round.rev, &fence);
+        let (came, told) = tokio::join!(biased; waiting, self.asked.send(round));
         told.map_err(|_| gone())?;
         let sent = self.sends.recv().await.ok_or_else(gone)?;
         wake.add(sent.elapsed());
-        let Received::Handed(_) = received? else { return Err(Error::Corrupt("round")) };
+        came?;
+        if self.is_answered_elsewhere {
+            self.desk.start(round, fence.clone()).await?;
+        }
         self.desk.settle(vec![Step::Delivered(round, fence.clone()), Step::Resolved(round, fence)]).await
     }
 }
