@@ -106,7 +106,7 @@ async fn a_file_that_a_newer_version_upgraded_is_written_no_more() {
     assert!(unavailable(try_open(folder.path())).contains("restart"));
     let row = store.round(round_id(1)).await.expect("is read").expect("is stored").row;
     assert_eq!(row.status, Status::Pending);
-    sql(&folder, "PRAGMA user_version = 6");
+    sql(&folder, "PRAGMA user_version = 7");
     store.commit(vec![answering(1)]).await.expect("accepted");
 }
 
@@ -186,7 +186,7 @@ async fn a_file_of_schema_4_keeps_all_that_it_said() {
     let events = store.events_after(0, 10).await.expect("are read");
     assert_eq!(events.len(), 2);
     assert!(events.iter().all(Event::is_intact) && events[1].previous_hash == events[0].hash);
-    assert_eq!((count(&folder, "rounds"), count(&folder, "events")), (2, 2), "they are views now");
+    assert_eq!((count(&folder, "rounds"), count(&folder, "event_lists")), (2, 2), "one is a view now, the other lists");
     store.commit(vec![reviewing("agent a", "files:read", "first")]).await.expect("stored");
 }
 
@@ -228,7 +228,7 @@ async fn a_write_that_fails_in_the_middle_leaves_nothing_half_written() {
     // The last write of an answer is its event: by then the round, its execution and the answer are written.
     sql(
         &folder,
-        "CREATE TRIGGER full BEFORE INSERT ON event_groups WHEN NEW.events LIKE '%answered%'
+        "CREATE TRIGGER full BEFORE INSERT ON event_lists WHEN instr(NEW.events, CAST('\"answered\"' AS BLOB))
          BEGIN SELECT RAISE(ABORT, 'the disk is full'); END",
     );
     let before = store.events_after(0, 100).await;
@@ -289,7 +289,7 @@ async fn the_opaque_state_of_a_finished_round_is_in_no_table() {
     let principal = sayso_core::principal::Principal::person("local:ada");
     store.commit(vec![Command::Cancel { execution, principal }]).await.expect("cancelled");
     assert_eq!(count(&folder, "request_states"), 1, "erased when failed");
-    assert_eq!(count(&folder, "events WHERE body LIKE '%sealed%'"), 0);
+    assert_eq!(count(&folder, "event_lists WHERE instr(events, CAST('sealed' AS BLOB))"), 0);
 }
 
 /// Counts what it hears, and tells a waiting test.

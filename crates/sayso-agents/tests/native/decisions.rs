@@ -131,7 +131,7 @@ async fn check(name: &str, situation: &Value, recorded: &Value) {
         assert_eq!(db.execute(sql, changed).unwrap(), 1);
     }
     if situation["event_store"] == "refuses" {
-        refuse(&case.scene, "event_groups");
+        refuse(&case.scene, "event_lists");
     }
     if situation["claim"] == "lost" {
         // Another worker claims it in between: here, before the answer is sent again.

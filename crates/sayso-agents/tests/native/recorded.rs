@@ -17,8 +17,8 @@ const ASKS: &str = "[[rule]]\nid = \"pay\"\nask = [\"native:pay\"]\n";
 const DENIES: &str = "[[rule]]\nid = \"never\"\ndeny = [\"native:*\"]\n";
 const TOOLS: [(&str, Kind); 2] = [("pay", Kind::Plain), ("look", Kind::Harmless)];
 /// No event that names the tool `pay` is stored from now on: a ruling's does, those of rounds and executions do not.
-const REFUSES_RULINGS: &str = "CREATE TRIGGER full BEFORE INSERT ON event_groups \
-    WHEN instr(NEW.events, 'native:pay') BEGIN SELECT RAISE(ABORT, 'full'); END";
+const REFUSES_RULINGS: &str = "CREATE TRIGGER full BEFORE INSERT ON event_lists \
+    WHEN instr(NEW.events, CAST('native:pay' AS BLOB)) BEGIN SELECT RAISE(ABORT, 'full'); END";
 
 fn pays() -> [Turn; 2] {
     [Turn::Calls(vec![("c1", "pay", r#"{"amount":1}"#), ("c2", "look", "{}")]), Turn::Says("Done.")]

@@ -98,7 +98,7 @@ impl<V: View> Work<'_, V> {
         self.view.round(id).map_err(Stop::Read)?.ok_or(Stop::Refused(Error::NotFound("round")))
     }
 
-    pub fn execution(&self, id: crate::id::ExecutionId) -> Result<Execution, Stop<V::Error>> {
+    pub fn execution(&self, id: crate::id::ExecutionId) -> Result<Arc<Execution>, Stop<V::Error>> {
         self.view.execution(id).map_err(Stop::Read)?.ok_or(Stop::Refused(Error::NotFound("execution")))
     }
 
@@ -138,11 +138,6 @@ impl<V: View> Work<'_, V> {
             return Ok(());
         }
         let mut execution = self.execution(after.execution_id)?;
-        if stopped_waiting {
-            let pending =
-                if after.has_approval { &mut execution.pending_approvals } else { &mut execution.pending_inputs };
-            *pending = pending.saturating_sub(1);
-        }
         let outcome = match outcome_after(after, &execution) {
             Some(outcome) if !execution.ends_with_round || self.is_last(after)? => Some(outcome),
             _ => None,
@@ -150,10 +145,15 @@ impl<V: View> Work<'_, V> {
         if !stopped_waiting && outcome.is_none() {
             return Ok(());
         }
-        if let Some(outcome) = outcome {
-            executions::end(self, &mut execution, outcome);
+        let changed = Arc::make_mut(&mut execution);
+        if stopped_waiting {
+            let pending = if after.has_approval { &mut changed.pending_approvals } else { &mut changed.pending_inputs };
+            *pending = pending.saturating_sub(1);
         }
-        self.writes.push(Write::Execution(Box::new(execution)));
+        if let Some(outcome) = outcome {
+            executions::end(self, changed, outcome);
+        }
+        self.writes.push(Write::Execution(execution));
         Ok(())
     }
 

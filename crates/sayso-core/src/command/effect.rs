@@ -62,7 +62,7 @@ pub enum Reply {
         content: DeliveryContent,
     },
     /// The execution as it is now.
-    Execution(Box<Execution>),
+    Execution(Arc<Execution>),
     /// The credential as it is now.
     Token(Box<Token>),
     /// The grant as it is now.
@@ -117,9 +117,9 @@ pub enum Write {
         round: RoundId,
     },
     /// A new execution's row.
-    NewExecution(Box<Execution>),
+    NewExecution(Arc<Execution>),
     /// The execution's row, changed.
-    Execution(Box<Execution>),
+    Execution(Arc<Execution>),
     /// What an execution answered, once.
     Result {
         /// The execution.
@@ -190,7 +190,7 @@ pub trait View {
     /// The round that a principal created under a key, with the fingerprint of what it asked.
     fn creation(&self, principal: &Principal, key: &str) -> Result<Option<(RoundId, [u8; 32])>, Self::Error>;
     /// An execution's row.
-    fn execution(&self, id: ExecutionId) -> Result<Option<Execution>, Self::Error>;
+    fn execution(&self, id: ExecutionId) -> Result<Option<Arc<Execution>>, Self::Error>;
     /// Until when a worker is taken to live.
     fn owner(&self, owner: &str) -> Result<Option<UnixMs>, Self::Error>;
     /// A round's effective answer and opaque state.

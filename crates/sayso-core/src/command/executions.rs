@@ -22,12 +22,12 @@ pub(super) fn start<V: View>(
     started_by: &Principal,
     owner: &str,
 ) -> Reply {
-    let execution = Execution { owner: Some(owner.to_owned()), ..record(work.now, id, kind, started_by) };
+    let execution = Arc::new(Execution { owner: Some(owner.to_owned()), ..record(work.now, id, kind, started_by) });
     created(work, &execution);
-    work.writes.push(Write::NewExecution(Box::new(execution.clone())));
+    work.writes.push(Write::NewExecution(execution.clone()));
     let expires_at = Some(work.now.plus_ms(LEASE_MS));
     work.writes.push(Write::Owner { owner: owner.to_owned(), expires_at });
-    Reply::Execution(Box::new(execution))
+    Reply::Execution(execution)
 }
 
 /// An execution that begins at `now`, in no worker and waiting for nothing.
@@ -73,10 +73,10 @@ pub(super) fn end<V: View>(work: &mut Work<V>, execution: &mut Execution, outcom
     execution.outcome = Some(outcome);
 }
 
-fn ended<V: View>(work: &mut Work<V>, mut execution: Execution, outcome: Outcome) -> Decided<V> {
-    end(work, &mut execution, outcome);
-    work.writes.push(Write::Execution(Box::new(execution.clone())));
-    Ok(Reply::Execution(Box::new(execution)))
+fn ended<V: View>(work: &mut Work<V>, mut execution: Arc<Execution>, outcome: Outcome) -> Decided<V> {
+    end(work, Arc::make_mut(&mut execution), outcome);
+    work.writes.push(Write::Execution(execution.clone()));
+    Ok(Reply::Execution(execution))
 }
 
 pub(super) fn finish<V: View>(
@@ -98,17 +98,17 @@ pub(super) fn finish<V: View>(
 pub(super) fn mark_collected<V: View>(work: &mut Work<V>, id: ExecutionId) -> Decided<V> {
     let mut execution = work.execution(id)?;
     if execution.collected_at.is_none() {
-        execution.collected_at = Some(work.now);
-        work.writes.push(Write::Execution(Box::new(execution.clone())));
+        Arc::make_mut(&mut execution).collected_at = Some(work.now);
+        work.writes.push(Write::Execution(execution.clone()));
     }
-    Ok(Reply::Execution(Box::new(execution)))
+    Ok(Reply::Execution(execution))
 }
 
 /// An execution whose worker is gone: what it waited on cannot be recovered; one that waited on nothing is lost.
 pub(super) fn orphan<V: View>(work: &mut Work<V>, id: ExecutionId, owner: &str) -> Decided<V> {
     let execution = work.execution(id)?;
     if execution.outcome.is_some() {
-        return Ok(Reply::Execution(Box::new(execution)));
+        return Ok(Reply::Execution(execution));
     }
     if execution.owner.as_deref() != Some(owner) {
         return Err(Error::conflict("another worker holds the execution").into());
@@ -126,7 +126,7 @@ pub(super) fn orphan<V: View>(work: &mut Work<V>, id: ExecutionId, owner: &str) 
 pub(super) fn cancel<V: View>(work: &mut Work<V>, id: ExecutionId, by: &Principal) -> Decided<V> {
     let mut execution = work.execution(id)?;
     match execution.outcome {
-        Some(Outcome::Cancelled) => return Ok(Reply::Execution(Box::new(execution))),
+        Some(Outcome::Cancelled) => return Ok(Reply::Execution(execution)),
         Some(_) => return Err(Error::conflict("the execution has finished already").into()),
         None => {}
     }
@@ -140,7 +140,7 @@ pub(super) fn cancel<V: View>(work: &mut Work<V>, id: ExecutionId, by: &Principa
         let body = EventBody::Failed { code: Failure::CANCELLED.to_owned() };
         work.round_event(&next, Some((by, Channel::Service)), body);
     }
-    execution.pending_inputs = 0;
-    execution.pending_approvals = 0;
+    let changed = Arc::make_mut(&mut execution);
+    (changed.pending_inputs, changed.pending_approvals) = (0, 0);
     ended(work, execution, Outcome::Cancelled)
 }

@@ -102,7 +102,7 @@ fn store<V: View>(
     if is_new_execution {
         executions::created(work, &execution);
     }
-    let execution = Box::new(execution);
+    let execution = Arc::new(execution);
     work.writes.push(if is_new_execution { Write::NewExecution(execution) } else { Write::Execution(execution) });
     work.writes.push(Write::NewRound {
         round: round.clone(),
@@ -166,7 +166,7 @@ fn running_execution<V: View>(work: &Work<V>, id: ExecutionId, new: &NewRound) -
     if execution.outcome.is_some() {
         return Err(Error::conflict("the execution has finished and asks nothing more").into());
     }
-    Ok(execution)
+    Ok(Arc::unwrap_or_clone(execution))
 }
 
 /// The index of the operation's last round; none before its first.

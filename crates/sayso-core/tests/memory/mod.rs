@@ -28,7 +28,7 @@ pub struct Memory {
     pub request_states: BTreeMap<RoundId, String>,
     pub answers: BTreeMap<RoundId, (Json, Json)>,
     pub creations: BTreeMap<(String, String), (RoundId, [u8; 32])>,
-    pub executions: BTreeMap<ExecutionId, Execution>,
+    pub executions: BTreeMap<ExecutionId, Arc<Execution>>,
     pub results: BTreeMap<ExecutionId, Json>,
     pub owners: BTreeMap<String, UnixMs>,
     pub tokens: BTreeMap<TokenId, Token>,
@@ -68,7 +68,7 @@ impl Memory {
                 assert!(self.creations.insert((principal.to_string(), key), (round, fingerprint)).is_none());
             }
             Write::NewExecution(execution) | Write::Execution(execution) => {
-                self.executions.insert(execution.id, *execution);
+                self.executions.insert(execution.id, execution);
             }
             Write::Result { execution, result } => {
                 assert!(self.results.insert(execution, result).is_none(), "a result is written once");
@@ -111,7 +111,7 @@ impl View for Memory {
     fn creation(&self, principal: &Principal, key: &str) -> Result<Option<(RoundId, [u8; 32])>, Infallible> {
         Ok(self.creations.get(&(principal.to_string(), key.to_owned())).copied())
     }
-    fn execution(&self, id: ExecutionId) -> Result<Option<Execution>, Infallible> {
+    fn execution(&self, id: ExecutionId) -> Result<Option<Arc<Execution>>, Infallible> {
         Ok(self.executions.get(&id).cloned())
     }
     fn owner(&self, owner: &str) -> Result<Option<UnixMs>, Infallible> {

@@ -176,7 +176,7 @@ impl<S: Subject> Bench<S> {
         match self.run(command).await? {
             Reply::Execution(execution) => {
                 assert_eq!(self.execution(execution.id).await, *execution);
-                Ok(*execution)
+                Ok(Execution::clone(&execution))
             }
             other => panic!("no execution: {other:?}"),
         }

@@ -61,8 +61,8 @@ const UNFINISHED: &str = "status NOT IN ('resolved', 'failed')";
 /// Rows that lack what belongs to them: in words, and where they are. Each is looked for by key, never by scanning twice.
 pub(crate) type Orphans = [(&'static str, &'static str)];
 
-/// Everything that is asked, at `now`.
-pub(crate) fn questions(now: UnixMs, orphans: &Orphans) -> Vec<(Question, String)> {
+/// Everything that is asked, at `now`. `events_at` are the times of events, the newest among them: a column `at`.
+pub(crate) fn questions(now: UnixMs, orphans: &Orphans, events_at: &str) -> Vec<(Question, String)> {
     let now = now.0;
     // A lease that is not there has run out as well.
     let lapsed = format!("(owners.expires_at IS NULL OR owners.expires_at <= {now})");
@@ -107,9 +107,10 @@ pub(crate) fn questions(now: UnixMs, orphans: &Orphans) -> Vec<(Question, String
         ),
         (
             Question::Stamps,
-            "SELECT max(at) FROM (SELECT max(created_at) AS at FROM rounds UNION ALL SELECT max(finished_at) FROM rounds
-             UNION ALL SELECT max(at) FROM events) AS stamps"
-                .to_owned(),
+            format!(
+                "SELECT max(at) FROM (SELECT max(created_at) AS at FROM rounds UNION ALL SELECT max(finished_at) FROM rounds
+                 UNION ALL SELECT max(at) FROM {events_at}) AS stamps"
+            ),
         ),
         (Question::Tokens, "SELECT expires_at, revoked_at FROM tokens WHERE use = 'api'".to_owned()),
     ];

@@ -1,5 +1,7 @@
 //! What everybody but core reads of the maps.
 
+use std::sync::Arc;
+
 use sayso_core::command::{Token, TokenUse};
 use sayso_core::event::Event;
 use sayso_core::execution::Execution;
@@ -78,7 +80,7 @@ impl Tables {
     }
 
     pub(super) fn executions(&self, filter: &ExecutionFilter) -> Vec<(Execution, Vec<RoundId>)> {
-        let matches = |execution: &&Execution| {
+        let matches = |execution: &&Arc<Execution>| {
             filter.started_by.as_ref().is_none_or(|starter| execution.started_by == *starter)
                 && filter.before.is_none_or(|before| execution.id < before)
         };

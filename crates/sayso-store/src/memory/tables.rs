@@ -33,7 +33,7 @@ pub(super) struct Tables {
     pub(super) details: BTreeMap<RoundId, Json>,
     pub(super) answers: BTreeMap<RoundId, StoredAnswer>,
     pub(super) creations: BTreeMap<(String, String), (RoundId, [u8; 32])>,
-    pub(super) executions: BTreeMap<ExecutionId, Execution>,
+    pub(super) executions: BTreeMap<ExecutionId, Arc<Execution>>,
     pub(super) results: BTreeMap<ExecutionId, Json>,
     pub(super) owners: BTreeMap<String, UnixMs>,
     pub(super) tokens: BTreeMap<TokenId, Token>,
@@ -83,7 +83,7 @@ impl Tables {
                 self.creations.insert((principal.to_string(), key), (round, fingerprint));
             }
             Write::NewExecution(execution) | Write::Execution(execution) => {
-                self.executions.insert(execution.id, *execution);
+                self.executions.insert(execution.id, execution);
             }
             Write::Result { execution, result } => drop(self.results.insert(execution, result)),
             Write::Owner { owner, expires_at: Some(until) } => drop(self.owners.insert(owner, until)),
@@ -128,7 +128,7 @@ impl View for Tables {
     fn creation(&self, principal: &Principal, key: &str) -> Result<Option<(RoundId, [u8; 32])>, Infallible> {
         Ok(self.creations.get(&(principal.to_string(), key.to_owned())).copied())
     }
-    fn execution(&self, id: ExecutionId) -> Result<Option<Execution>, Infallible> {
+    fn execution(&self, id: ExecutionId) -> Result<Option<Arc<Execution>>, Infallible> {
         Ok(self.executions.get(&id).cloned())
     }
     fn owner(&self, owner: &str) -> Result<Option<UnixMs>, Infallible> {

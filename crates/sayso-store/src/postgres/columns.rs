@@ -184,10 +184,10 @@ pub(super) fn of_executions<'a>(rows: &[&'a Execution]) -> Vec<Column<'a>> {
 
 /// The key and the guard, which is how often the row had been written, then what changes.
 pub(super) fn of_execution_states<'a>(
-    changes: &[Change<'a, Execution>],
+    changes: &[Change<'a, Arc<Execution>>],
     revs: &HashMap<ExecutionId, i64>,
 ) -> Vec<Column<'a>> {
-    let rows: Vec<&'a Execution> = changes.iter().map(|(row, _)| *row).collect();
+    let rows: Vec<&'a Execution> = changes.iter().map(|(row, _): &Change<'a, Arc<Execution>>| &***row).collect();
     vec![
         column(&rows, |row| Key(row.id.to_bytes())),
         column(&rows, |row| revs.get(&row.id).copied().unwrap_or_default()),

@@ -94,11 +94,11 @@ async fn look(db: &mut Taken<'_>, examined: &mut Examined, facts: &mut DatabaseF
         Err(failure) => return examined.unread.push(format!("the time: {}", said(failure))),
     };
     examined.now = Some(now);
-    if examined.schema_version.is_some_and(|version| version > open::SCHEMA_VERSION) {
+    if examined.schema_version.is_some_and(|version| version != open::SCHEMA_VERSION) {
         return;
     }
     let mut answers = BTreeMap::new();
-    for (question, sql) in questions(now, &ORPHANS) {
+    for (question, sql) in questions(now, &ORPHANS, "events") {
         match table(db, &sql).await {
             Ok(table) => drop(answers.insert(question, table)),
             Err(failure) => examined.unread.push(format!("{}: {}", question.words(), said(failure))),

@@ -49,7 +49,7 @@ struct KnownRound {
 struct KnownExecution {
     rev: i64,
     /// Its counts of pending rounds are those that this process knows of.
-    row: Execution,
+    row: Arc<Execution>,
     /// Its unfinished rounds as of this `rev`, where they are known to be all.
     unfinished: Option<Vec<RoundId>>,
 }
@@ -167,7 +167,7 @@ impl Known {
     }
 
     /// What was read: a round's row, its execution's, and until when its holder lives.
-    pub(super) fn note_read(&self, round: &Round, execution: Option<(i64, Execution)>, lease: Option<UnixMs>) {
+    pub(super) fn note_read(&self, round: &Round, execution: Option<(i64, Arc<Execution>)>, lease: Option<UnixMs>) {
         if round.status.is_finished() {
             return;
         }
@@ -240,7 +240,7 @@ impl Kept {
     }
 
     /// A finished one is forgotten: it is hardly ever needed again. `was` is what it has been written over.
-    fn note_execution(&mut self, row: &Execution, rev: i64, was: Option<i64>) {
+    fn note_execution(&mut self, row: &Arc<Execution>, rev: i64, was: Option<i64>) {
         if row.outcome.is_some() {
             self.executions.remove(&row.id);
             return;

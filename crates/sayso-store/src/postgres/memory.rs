@@ -28,7 +28,7 @@ pub(super) type Review = (Digest, UnixMs);
 #[derive(Default)]
 pub(super) struct Rows {
     pub(super) rounds: HashMap<RoundId, Found<Arc<Round>>>,
-    pub(super) executions: HashMap<ExecutionId, Found<Execution>>,
+    pub(super) executions: HashMap<ExecutionId, Found<Arc<Execution>>>,
     /// How often the row of an execution had been written when it was loaded.
     pub(super) revs: HashMap<ExecutionId, i64>,
     /// Executions that something was decided by; an answer is accepted whatever its execution says.
@@ -81,7 +81,7 @@ pub(super) struct Changes {
     pub(super) rows: Rows,
     pub(super) once: Once,
     /// Executions of which only the counts of pending rounds have changed, which no row holds.
-    pub(super) recounted: HashMap<ExecutionId, Execution>,
+    pub(super) recounted: HashMap<ExecutionId, Arc<Execution>>,
 }
 
 impl Changes {
@@ -123,7 +123,7 @@ impl Changes {
                 once.creations.push((principal, creation, round));
             }
             Write::NewExecution(execution) | Write::Execution(execution) => {
-                rows.executions.insert(execution.id, Ok(Some(*execution)));
+                rows.executions.insert(execution.id, Ok(Some(execution)));
             }
             Write::Result { execution, result } => once.results.push((execution, result)),
             Write::Owner { owner, expires_at } => drop(rows.owners.insert(owner, expires_at)),
@@ -171,10 +171,11 @@ impl Changes {
         let Self { rows, once, recounted } = self;
         let asked = once.requests.iter().filter_map(|new| rows.rounds.get(&new.round)?.as_ref().ok()?.as_ref());
         let asking: HashSet<ExecutionId> = asked.map(|round| round.execution_id).collect();
-        let is_as_stored = |id: &ExecutionId, found: &mut Found<Execution>| match (found, loaded.executions.get(id)) {
-            (Ok(Some(row)), Some(Ok(Some(before)))) => !asking.contains(id) && stored(row) == stored(before),
-            _ => false,
-        };
+        let is_as_stored =
+            |id: &ExecutionId, found: &mut Found<Arc<Execution>>| match (found, loaded.executions.get(id)) {
+                (Ok(Some(row)), Some(Ok(Some(before)))) => !asking.contains(id) && stored(row) == stored(before),
+                _ => false,
+            };
         let same = rows.executions.extract_if(is_as_stored);
         recounted.extend(same.filter_map(|(id, found)| Some((id, found.ok()??))));
     }
@@ -287,7 +288,7 @@ impl View for Layers<'_> {
         self.row(|rows| rows.creations.get(&key), || Key::Creation(key.0.clone(), key.1.clone()))
     }
 
-    fn execution(&self, id: ExecutionId) -> Result<Option<Execution>, Miss> {
+    fn execution(&self, id: ExecutionId) -> Result<Option<Arc<Execution>>, Miss> {
         self.row(|rows| rows.executions.get(&id), || Key::Execution(id))
     }
 

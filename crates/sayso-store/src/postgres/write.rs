@@ -7,6 +7,7 @@ use foldhash::HashMap;
 use futures_util::FutureExt as _;
 use sayso_core::command::Creation;
 use sayso_core::event::NewEvent;
+use sayso_core::execution::Execution;
 use sayso_core::id::{ExecutionId, RoundId};
 use sayso_core::json::Json;
 use sayso_core::round::Round;
@@ -34,6 +35,7 @@ pub(super) fn steps<'a>(changes: &'a Changes, loaded: &'a Rows) -> Result<Vec<St
     let Changes { rows, once, .. } = changes;
     let (new, changed) = split(&rows.executions, &loaded.executions)?;
     if !new.is_empty() {
+        let new: Vec<&Execution> = new.into_iter().map(Arc::as_ref).collect();
         push(Part::InsertExecutions, columns::of_executions(&new));
     }
     if !changed.is_empty() {

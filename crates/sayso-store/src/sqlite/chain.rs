@@ -58,11 +58,13 @@ impl Chain {
     pub(super) fn store(&mut self, statements: &Statements<'_>) -> Result<(), ReadError> {
         for events in self.waiting.chunks(EVENTS_A_LIST) {
             let (Some(first), Some(last)) = (events.first(), events.last()) else { continue };
-            let list = rows::event_list(events)?;
+            let list = rows::event_list(events.iter().map(|event| &event.event))?;
             statements.run(Sql::InsertEvents, |to| {
                 to.put(i64::try_from(last.seq).unwrap_or(i64::MAX))?;
+                to.put(last.event.at.0)?;
                 to.put(first.previous_hash)?;
-                to.put(list.as_str())
+                to.put(last.hash)?;
+                to.put(list)
             })?;
         }
         self.waiting.clear();

@@ -143,14 +143,14 @@ fn look(db: &Connection, examined: &mut Examined, clock: &dyn Clock) {
         Ok(lines) => lines.into_iter().filter_map(damage_of).collect(),
         Err(error) => vec![said(&error)],
     });
-    if examined.schema_version.is_some_and(|version| version > open::SCHEMA_VERSION) {
+    if examined.schema_version.is_some_and(|version| version != open::SCHEMA_VERSION) {
         return;
     }
     // Taken after the snapshot: what others wrote before is in the past.
     let now = clock.now();
     examined.now = Some(now);
     let mut answers = BTreeMap::new();
-    for (question, sql) in questions(now, &ORPHANS) {
+    for (question, sql) in questions(now, &ORPHANS, "event_lists") {
         match table(db, &sql) {
             Ok(table) => drop(answers.insert(question, table)),
             Err(error) => examined.unread.push(format!("{}: {}", question.words(), said(&error))),

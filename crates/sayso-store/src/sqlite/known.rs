@@ -37,7 +37,7 @@ struct KnownRound {
 }
 
 struct KnownExecution {
-    row: Execution,
+    row: Arc<Execution>,
     /// Its unfinished rounds, where they are known to be all.
     unfinished: Option<Vec<RoundId>>,
 }
@@ -87,7 +87,7 @@ impl Known {
         let unfinished = self.executions.get(&execution, |known| known.unfinished.clone())??;
         unfinished.into_iter().map(|id| self.round(id).map(Arc::unwrap_or_clone)).collect()
     }
-    pub(super) fn execution(&self, id: ExecutionId) -> Option<Execution> {
+    pub(super) fn execution(&self, id: ExecutionId) -> Option<Arc<Execution>> {
         self.executions.get(&id, |known| known.row.clone())
     }
     /// Whether the row is known to be stored with what stands in it beside the counts of pending rounds, which are
@@ -118,7 +118,7 @@ impl Known {
     pub(super) fn found_round(&self, n: i64, row: &Arc<Round>) {
         self.rounds.put(row.id, KnownRound { n, row: row.clone(), state: None, answer: None });
     }
-    pub(super) fn found_execution(&self, row: &Execution) {
+    pub(super) fn found_execution(&self, row: &Arc<Execution>) {
         self.executions.put(row.id, KnownExecution { row: row.clone(), unfinished: None });
     }
     pub(super) fn found_owner(&self, owner: &str, until: Option<UnixMs>) {
@@ -156,12 +156,12 @@ impl Known {
                 }
             }
             Write::NewExecution(execution) => {
-                let known = KnownExecution { row: Execution::clone(execution), unfinished: Some(Vec::new()) };
+                let known = KnownExecution { row: execution.clone(), unfinished: Some(Vec::new()) };
                 self.executions.put(execution.id, known);
             }
             Write::Execution(execution) if execution.outcome.is_some() => self.executions.forget(&execution.id),
             Write::Execution(execution) => {
-                self.executions.change(&execution.id, |known| known.row = Execution::clone(execution));
+                self.executions.change(&execution.id, |known| known.row = execution.clone());
             }
             Write::Owner { owner, expires_at } => self.found_owner(owner, *expires_at),
             Write::NewRound { .. }

@@ -5,6 +5,7 @@ mod chain;
 mod change;
 mod copying;
 mod durable;
+mod earlier;
 mod examine;
 mod known;
 mod open;

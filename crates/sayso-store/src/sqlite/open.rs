@@ -7,17 +7,18 @@ use std::time::Duration;
 use rusqlite::Connection;
 use sayso_core::error::Error;
 
-use super::{durable, unavailable};
+use super::{durable, earlier, unavailable};
 
 /// The schema this process knows; a file of a later one is refused, and so is every write once one appears.
-pub(super) const SCHEMA_VERSION: i64 = 6;
-const MIGRATIONS: [&str; 6] = [
+pub(super) const SCHEMA_VERSION: i64 = 7;
+const MIGRATIONS: [&str; 7] = [
     include_str!("../../migrations/sqlite/0001_rounds.sql"),
     include_str!("../../migrations/sqlite/0002_quiet_hops.sql"),
     include_str!("../../migrations/sqlite/0003_round_details.sql"),
     include_str!("../../migrations/sqlite/0004_grants.sql"),
     include_str!("../../migrations/sqlite/0005_narrow_states.sql"),
     include_str!("../../migrations/sqlite/0006_reviewed.sql"),
+    include_str!("../../migrations/sqlite/0007_short_events.sql"),
 ];
 
 /// The busy handler gives up after about five seconds of waits of 175 µs on average.
@@ -132,6 +133,7 @@ pub(super) fn migrate(db: &Connection) -> Result<(), Error> {
         let transaction = rusqlite::Transaction::new_unchecked(db, rusqlite::TransactionBehavior::Immediate)?;
         let found = user_version(&transaction)?;
         let applied = usize::try_from(found).unwrap_or(MIGRATIONS.len());
+        earlier::add_functions(&transaction)?;
         for migration in MIGRATIONS.iter().skip(applied) {
             transaction.execute_batch(migration)?;
         }

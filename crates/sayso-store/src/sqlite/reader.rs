@@ -24,6 +24,7 @@ struct Shared {
 }
 
 /// Why a read failed: SQLite, or a row that does not say what a row of ours says.
+#[derive(Debug)]
 pub(super) enum ReadError {
     Sqlite(rusqlite::Error),
     Corrupt(&'static str),

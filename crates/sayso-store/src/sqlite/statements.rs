@@ -46,7 +46,7 @@ impl Sql {
                     .to_owned()
             }
             Self::PutOwner => upsert("owners", "owner", "owner, expires_at"),
-            Self::InsertEvents => insert("event_groups", "last_seq, previous_hash, events"),
+            Self::InsertEvents => insert("event_lists", "last_seq, at, previous_hash, hash, events"),
         }
     }
 }

@@ -47,13 +47,13 @@ impl View for SqliteView<'_, '_> {
     fn creation(&self, principal: &Principal, key: &str) -> Result<Option<(RoundId, [u8; 32])>, ReadError> {
         rows::creation(self.statements.db, principal, key)
     }
-    fn execution(&self, id: ExecutionId) -> Result<Option<Execution>, ReadError> {
+    fn execution(&self, id: ExecutionId) -> Result<Option<Arc<Execution>>, ReadError> {
         if let Some(execution) = self.known.execution(id) {
             return Ok(Some(execution));
         }
         // Its pending rounds are counted.
         self.waiting.write(self.statements)?;
-        let found = rows::execution(self.statements.db, id)?;
+        let found = rows::execution(self.statements.db, id)?.map(Arc::new);
         if let Some(execution) = &found {
             self.known.found_execution(execution);
         }

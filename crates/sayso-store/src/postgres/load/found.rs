@@ -21,7 +21,7 @@ pub(super) fn executions(keys: &Keys, loaded: &mut Rows, found: &[Row]) -> Resul
         let columns = Columns::of(row, "execution");
         let id = columns.id(0, ExecutionId::from_bytes)?;
         loaded.revs.insert(id, columns.get(rows::EXECUTION_COLUMN_COUNT)?);
-        loaded.executions.insert(id, rows::read_execution(row).map(Some));
+        loaded.executions.insert(id, rows::read_execution(row).map(|row| Some(Arc::new(row))));
     }
     Ok(())
 }
@@ -30,6 +30,7 @@ pub(super) fn counts(loaded: &mut Rows, found: &[Row]) -> Result<(), Corrupt> {
     for row in found {
         let columns = Columns::of(row, "execution");
         if let Some(Ok(Some(execution))) = loaded.executions.get_mut(&columns.id(0, ExecutionId::from_bytes)?) {
+            let execution = Arc::make_mut(execution);
             (execution.pending_inputs, execution.pending_approvals) = (columns.count(1)?, columns.count(2)?);
         }
     }

@@ -1,4 +1,4 @@
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use sayso_core::id::{ExecutionId, RoundId};
 use sayso_core::json::Json;
@@ -104,7 +104,7 @@ pub(crate) async fn stored_round(
     let lease = columns.maybe_time(COLUMN_COUNT + 4)?;
     let rev = columns.get::<Option<i64>>(COLUMN_COUNT + 5)?;
     let execution = executions::read_from(&found, COLUMN_COUNT + 6).ok();
-    known.note_read(&stored.row, rev.zip(execution), lease);
+    known.note_read(&stored.row, rev.zip(execution.map(Arc::new)), lease);
     Ok(Some(stored))
 }
 
