@@ -22,12 +22,18 @@ fn uuid_v7(unix_ms: i64, random: u128) -> u128 {
 }
 
 fn encode(id: u128) -> [u8; 26] {
+    const TWELVE_DIGITS: u32 = 60;
     let mut out = [b'0'; 26];
     let mut rest = id;
-    for slot in out.iter_mut().rev() {
-        let digit = usize::try_from(rest & 31).unwrap_or_default();
-        *slot = ALPHABET.get(digit).copied().unwrap_or(b'0');
-        rest >>= 5;
+    // Twelve digits at a time: numbers of 64 bits are quicker.
+    for digits in out.rchunks_mut(12) {
+        let mut low = u64::try_from(rest & ((1 << TWELVE_DIGITS) - 1)).unwrap_or_default();
+        rest >>= TWELVE_DIGITS;
+        for slot in digits.iter_mut().rev() {
+            let digit = usize::try_from(low & 31).unwrap_or_default();
+            *slot = ALPHABET.get(digit).copied().unwrap_or(b'0');
+            low >>= 5;
+        }
     }
     out
 }

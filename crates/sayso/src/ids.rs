@@ -1,5 +1,7 @@
 //! Where chance comes in: ids, fence tokens and secrets.
 
+use std::cell::RefCell;
+
 use sayso_core::error::Error;
 use sayso_core::round::FenceToken;
 use sayso_core::time::UnixMs;
@@ -40,7 +42,25 @@ pub(crate) fn token_from(parts: &[&str]) -> FenceToken {
 
 /// A new id of any kind, made at `now`.
 pub(crate) fn new_id<T>(now: UnixMs, from_parts: impl FnOnce(i64, u128) -> T) -> Result<T, Error> {
-    Ok(from_parts(now.0, random()?))
+    Ok(from_parts(now.0, next_of_stock()?))
+}
+
+/// Random numbers for ids, which are no secrets: the system is asked for so many at once, as it takes some time to answer.
+#[derive(Default)]
+struct Stock([u128; 32], usize);
+
+/// 128 random bits that stood in this thread's memory for a while.
+fn next_of_stock() -> Result<u128, Error> {
+    thread_local!(static STOCK: RefCell<Stock> = RefCell::default());
+    STOCK.with_borrow_mut(|Stock(numbers, left)| {
+        if *left == 0 {
+            let mut bytes = [[0; 16]; 32];
+            fill(bytes.as_flattened_mut())?;
+            (*numbers, *left) = (bytes.map(u128::from_ne_bytes), bytes.len());
+        }
+        *left -= 1;
+        numbers.get(*left).copied().ok_or(Error::Corrupt("stock of random numbers"))
+    })
 }
 
 /// A secret of 256 random bits, as 64 hexadecimal digits behind `prefix`.
