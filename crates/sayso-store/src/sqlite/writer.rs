@@ -4,12 +4,13 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 use sayso_core::command::{Command, Reply};
 use sayso_core::error::Error;
 use sayso_core::limits::{COMMIT_COMMANDS_MAX, COMMIT_QUEUE_MAX};
+use tokio::sync::oneshot::error::TryRecvError;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use super::batch::{Batch, Transaction, data_version};
@@ -30,6 +31,11 @@ const LOOK_EVERY: Duration = Duration::from_millis(25);
 
 /// How often the thread looks for more work before it sleeps: some tens of microseconds.
 const YIELDS: u32 = 100;
+/// The same while there is little to do: whoever commits alone may be back after a round trip.
+const YIELDS_ALONE: u32 = 400;
+
+/// Who commits alone stays awake for so long, as long as a quick disk takes: to be woken would take a third of that again.
+const AWAKE_FOR: Duration = Duration::from_micros(500);
 
 pub(super) type Answer = Result<Vec<Reply>, Error>;
 
@@ -58,6 +64,8 @@ pub(super) struct Files {
 pub(super) struct Writer {
     queue: Mutex<Option<SyncSender<Message>>>,
     permits: Arc<Semaphore>,
+    /// How many wait for an answer.
+    coming: Arc<AtomicUsize>,
     observers: Arc<AtomicUsize>,
     nudged: Arc<AtomicBool>,
     thread: Option<std::thread::JoinHandle<()>>,
@@ -74,15 +82,17 @@ impl Writer {
         // One place more than there are permits: at most one nudge is under way, and it never waits.
         let (queue, receiver) = sync_channel(COMMIT_QUEUE_MAX + 1);
         let observers = Arc::new(AtomicUsize::new(0));
+        let coming = Arc::new(AtomicUsize::new(0));
         let nudged = Arc::new(AtomicBool::new(false));
         // Read now: what others commit from here on is a change, also before anybody first looks.
         let seen_version = data_version(&db).ok();
         let (seen_observers, seen_nudged, places) = (observers.clone(), nudged.clone(), permits.clone());
+        let seen_coming = coming.clone();
         let thread = std::thread::Builder::new()
             .name("sayso-writer".to_owned())
             .spawn(move || {
                 let (statements, observers, nudged) = (Statements::of(&db), seen_observers, seen_nudged);
-                let remembered = None;
+                let (coming, remembered) = (seen_coming, None);
                 let thread = Thread {
                     statements,
                     clock,
@@ -90,6 +100,7 @@ impl Writer {
                     disk,
                     copies,
                     places,
+                    coming,
                     observers,
                     nudged,
                     seen_version,
@@ -98,15 +109,25 @@ impl Writer {
                 thread.run(&receiver);
             })
             .map_err(failed)?;
-        Ok(Self { queue: Mutex::new(Some(queue)), permits, observers, nudged, thread: Some(thread) })
+        let queue = Mutex::new(Some(queue));
+        Ok(Self { queue, permits, coming, observers, nudged, thread: Some(thread) })
     }
 
     pub(super) async fn commit(&self, commands: Vec<Command>) -> Answer {
         let closed = || Error::Unavailable("the store is closing; nothing was changed".to_owned());
+        let coming = Coming::of(&self.coming);
         let place = self.permits.clone().acquire_owned().await.map_err(|_| closed())?;
-        let (answer, answered) = oneshot::channel();
+        let (answer, mut answered) = oneshot::channel();
         let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner).clone().ok_or_else(closed)?;
         queue.try_send(Message::Unit { commands, answer, _place: place }).map_err(|_| closed())?;
+        let until = Instant::now() + AWAKE_FOR;
+        while coming.is_alone() && Instant::now() < until {
+            match answered.try_recv() {
+                Ok(answer) => return answer,
+                Err(TryRecvError::Closed) => return Err(closed()),
+                Err(TryRecvError::Empty) => tokio::task::yield_now().await,
+            }
+        }
         answered.await.map_err(|_| closed())?
     }
 
@@ -123,6 +144,26 @@ impl Writer {
         Observing::new(Arc::new(move || {
             observers.fetch_sub(1, Ordering::SeqCst);
         }))
+    }
+}
+
+/// One of those who wait for the writer.
+struct Coming<'a>(&'a AtomicUsize);
+
+impl<'a> Coming<'a> {
+    fn of(all: &'a AtomicUsize) -> Self {
+        all.fetch_add(1, Ordering::SeqCst);
+        Self(all)
+    }
+
+    fn is_alone(&self) -> bool {
+        self.0.load(Ordering::SeqCst) == 1
+    }
+}
+
+impl Drop for Coming<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -144,6 +185,8 @@ struct Thread<'db> {
     copies: Copies,
     /// The places in the queue that are free.
     places: Arc<Semaphore>,
+    /// How many wait for an answer.
+    coming: Arc<AtomicUsize>,
     observers: Arc<AtomicUsize>,
     nudged: Arc<AtomicBool>,
     seen_version: Option<i64>,
@@ -180,7 +223,8 @@ impl Thread<'_> {
     fn next(&mut self, queue: &Receiver<Message>) -> Result<Message, RecvTimeoutError> {
         // Who has just been answered often asks the next thing at once: sleeping and being woken would take longer. Others
         // who could run are let through.
-        for _ in 0..YIELDS {
+        let yields = if self.coming.load(Ordering::SeqCst) > 1 { YIELDS } else { YIELDS_ALONE };
+        for _ in 0..yields {
             if let Ok(message) = queue.try_recv() {
                 return Ok(message);
             }
