@@ -1,5 +1,6 @@
 //! SQLite: one file, WAL, one writer thread that commits in groups, each on the disk before it is answered, a few readers.
 
+mod awake;
 mod batch;
 mod chain;
 mod change;

@@ -4,15 +4,15 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rusqlite::Connection;
 use sayso_core::command::{Command, Reply};
 use sayso_core::error::Error;
 use sayso_core::limits::{COMMIT_COMMANDS_MAX, COMMIT_QUEUE_MAX};
-use tokio::sync::oneshot::error::TryRecvError;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
+use super::awake::Waiters;
 use super::batch::{Batch, Transaction, data_version};
 use super::chain::Chain;
 use super::change::Waiting;
@@ -33,9 +33,6 @@ const LOOK_EVERY: Duration = Duration::from_millis(25);
 const YIELDS: u32 = 100;
 /// The same while there is little to do: whoever commits alone may be back after a round trip.
 const YIELDS_ALONE: u32 = 400;
-
-/// Who commits alone stays awake for so long, as long as a quick disk takes: to be woken would take a third of that again.
-const AWAKE_FOR: Duration = Duration::from_micros(500);
 
 pub(super) type Answer = Result<Vec<Reply>, Error>;
 
@@ -65,7 +62,7 @@ pub(super) struct Writer {
     queue: Mutex<Option<SyncSender<Message>>>,
     permits: Arc<Semaphore>,
     /// How many wait for an answer.
-    coming: Arc<AtomicUsize>,
+    waiters: Waiters,
     observers: Arc<AtomicUsize>,
     nudged: Arc<AtomicBool>,
     thread: Option<std::thread::JoinHandle<()>>,
@@ -82,17 +79,17 @@ impl Writer {
         // One place more than there are permits: at most one nudge is under way, and it never waits.
         let (queue, receiver) = sync_channel(COMMIT_QUEUE_MAX + 1);
         let observers = Arc::new(AtomicUsize::new(0));
-        let coming = Arc::new(AtomicUsize::new(0));
+        let waiters = Waiters::default();
         let nudged = Arc::new(AtomicBool::new(false));
         // Read now: what others commit from here on is a change, also before anybody first looks.
         let seen_version = data_version(&db).ok();
         let (seen_observers, seen_nudged, places) = (observers.clone(), nudged.clone(), permits.clone());
-        let seen_coming = coming.clone();
+        let seen_waiters = waiters.clone();
         let thread = std::thread::Builder::new()
             .name("sayso-writer".to_owned())
             .spawn(move || {
                 let (statements, observers, nudged) = (Statements::of(&db), seen_observers, seen_nudged);
-                let (coming, remembered) = (seen_coming, None);
+                let (waiters, remembered) = (seen_waiters, None);
                 let thread = Thread {
                     statements,
                     clock,
@@ -100,7 +97,7 @@ impl Writer {
                     disk,
                     copies,
                     places,
-                    coming,
+                    waiters,
                     observers,
                     nudged,
                     seen_version,
@@ -110,25 +107,16 @@ impl Writer {
             })
             .map_err(failed)?;
         let queue = Mutex::new(Some(queue));
-        Ok(Self { queue, permits, coming, observers, nudged, thread: Some(thread) })
+        Ok(Self { queue, permits, waiters, observers, nudged, thread: Some(thread) })
     }
 
     pub(super) async fn commit(&self, commands: Vec<Command>) -> Answer {
         let closed = || Error::Unavailable("the store is closing; nothing was changed".to_owned());
-        let coming = Coming::of(&self.coming);
         let place = self.permits.clone().acquire_owned().await.map_err(|_| closed())?;
-        let (answer, mut answered) = oneshot::channel();
+        let (answer, answered) = oneshot::channel();
         let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner).clone().ok_or_else(closed)?;
         queue.try_send(Message::Unit { commands, answer, _place: place }).map_err(|_| closed())?;
-        let until = Instant::now() + AWAKE_FOR;
-        while coming.is_alone() && Instant::now() < until {
-            match answered.try_recv() {
-                Ok(answer) => return answer,
-                Err(TryRecvError::Closed) => return Err(closed()),
-                Err(TryRecvError::Empty) => tokio::task::yield_now().await,
-            }
-        }
-        answered.await.map_err(|_| closed())?
+        self.waiters.wait(answered).await.map_err(|_| closed())?
     }
 
     pub(super) fn observe(&self) -> Observing {
@@ -144,26 +132,6 @@ impl Writer {
         Observing::new(Arc::new(move || {
             observers.fetch_sub(1, Ordering::SeqCst);
         }))
-    }
-}
-
-/// One of those who wait for the writer.
-struct Coming<'a>(&'a AtomicUsize);
-
-impl<'a> Coming<'a> {
-    fn of(all: &'a AtomicUsize) -> Self {
-        all.fetch_add(1, Ordering::SeqCst);
-        Self(all)
-    }
-
-    fn is_alone(&self) -> bool {
-        self.0.load(Ordering::SeqCst) == 1
-    }
-}
-
-impl Drop for Coming<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -186,7 +154,7 @@ struct Thread<'db> {
     /// The places in the queue that are free.
     places: Arc<Semaphore>,
     /// How many wait for an answer.
-    coming: Arc<AtomicUsize>,
+    waiters: Waiters,
     observers: Arc<AtomicUsize>,
     nudged: Arc<AtomicBool>,
     seen_version: Option<i64>,
@@ -223,7 +191,7 @@ impl Thread<'_> {
     fn next(&mut self, queue: &Receiver<Message>) -> Result<Message, RecvTimeoutError> {
         // Who has just been answered often asks the next thing at once: sleeping and being woken would take longer. Others
         // who could run are let through.
-        let yields = if self.coming.load(Ordering::SeqCst) > 1 { YIELDS } else { YIELDS_ALONE };
+        let yields = if self.waiters.count() > 1 { YIELDS } else { YIELDS_ALONE };
         for _ in 0..yields {
             if let Ok(message) = queue.try_recv() {
                 return Ok(message);
