@@ -1,7 +1,5 @@
 //! The audit trail: every change that a person or an auditor cares about, chained by hashes. Values never.
 
-use std::io::Write as _;
-
 use sha2::{Digest as _, Sha256};
 
 use crate::id::{ExecutionId, GrantId, RoundId, TokenId};
@@ -153,12 +151,26 @@ fn hash(event: &NewEvent, seq: u64, previous: &[u8; 32]) -> [u8; 32] {
     bytes.extend_from_slice(previous);
     bytes.extend_from_slice(&seq.to_be_bytes());
     bytes.extend_from_slice(&event.at.0.to_be_bytes());
+    part(&mut bytes, |to| {
+        if let Some(id) = event.execution_id {
+            to.extend_from_slice(&id.to_text());
+        }
+    });
+    part(&mut bytes, |to| {
+        if let Some(id) = event.round_id {
+            to.extend_from_slice(&id.to_text());
+        }
+    });
+    part(&mut bytes, |to| {
+        if let Some(Principal { kind, name }) = &event.principal {
+            to.extend_from_slice(kind.as_str().as_bytes());
+            to.push(b' ');
+            to.extend_from_slice(name.as_bytes());
+        }
+    });
+    part(&mut bytes, |to| to.extend_from_slice(event.channel.map(Channel::as_str).unwrap_or_default().as_bytes()));
     // Writing to memory cannot fail, and the payload is a small tagged enum of plain members.
-    part(&mut bytes, |to| event.execution_id.map_or(Ok(()), |id| write!(to, "{id}")));
-    part(&mut bytes, |to| event.round_id.map_or(Ok(()), |id| write!(to, "{id}")));
-    part(&mut bytes, |to| event.principal.as_ref().map_or(Ok(()), |principal| write!(to, "{principal}")));
-    part(&mut bytes, |to| event.channel.map_or(Ok(()), |channel| to.write_all(channel.as_str().as_bytes())));
-    part(&mut bytes, |to| serde_json::to_writer(to, &event.body).map_err(std::io::Error::from));
+    part(&mut bytes, |to| serde_json::to_writer(to, &event.body).unwrap_or_default());
     Sha256::digest(&bytes).into()
 }
 
@@ -166,13 +178,11 @@ fn hash(event: &NewEvent, seq: u64, previous: &[u8; 32]) -> [u8; 32] {
 const HASHED_BYTES: usize = 320;
 
 /// Writes a part behind its length.
-fn part(bytes: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) {
+fn part(bytes: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     let length_at = bytes.len();
     bytes.extend_from_slice(&[0; 8]);
     let start = bytes.len();
-    if write(bytes).is_err() {
-        bytes.truncate(start);
-    }
+    write(bytes);
     let length = u64::try_from(bytes.len() - start).unwrap_or(u64::MAX);
     if let Some(place) = bytes.get_mut(length_at..start) {
         place.copy_from_slice(&length.to_be_bytes());

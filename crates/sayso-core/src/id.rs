@@ -69,6 +69,14 @@ macro_rules! prefixed_ids {
                     .map(Self)
                     .ok_or(IdError { prefix: $prefix })
             }
+            /// Its text.
+            pub fn to_text(self) -> [u8; 30] {
+                let mut text = [b'_'; 30];
+                let (prefix, digits) = text.split_at_mut(4);
+                prefix.copy_from_slice(concat!($prefix, "_").as_bytes());
+                digits.copy_from_slice(&encode(self.0));
+                text
+            }
             /// The sixteen bytes a store keeps; they sort as the ids do.
             pub fn to_bytes(self) -> [u8; 16] {
                 self.0.to_be_bytes()
@@ -80,8 +88,7 @@ macro_rules! prefixed_ids {
         }
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(concat!($prefix, "_"))?;
-                f.write_str(str::from_utf8(&encode(self.0)).unwrap_or_default())
+                f.write_str(str::from_utf8(&self.to_text()).unwrap_or_default())
             }
         }
         impl fmt::Debug for $name {
@@ -97,7 +104,7 @@ macro_rules! prefixed_ids {
         }
         impl serde::Serialize for $name {
             fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-                s.collect_str(self)
+                s.serialize_str(str::from_utf8(&self.to_text()).unwrap_or_default())
             }
         }
         impl<'de> serde::Deserialize<'de> for $name {

@@ -196,6 +196,36 @@ fn every_event_round_trips_and_its_hash_covers_all_of_it() {
     }
 }
 
+/// By another program; stored chains would break with another hash.
+#[test]
+fn an_event_hashes_to_what_is_stored_of_it() {
+    let id = |digits: &str| u128::from_str_radix(digits, 16).unwrap().to_be_bytes();
+    let first = NewEvent {
+        at: UnixMs(7),
+        execution_id: None,
+        round_id: None,
+        principal: None,
+        channel: None,
+        body: EventBody::Resolved,
+    };
+    let full = NewEvent {
+        execution_id: Some(ExecutionId::from_bytes(id("01a22caddea2770f9f4d63a618cb6401"))),
+        round_id: Some(RoundId::from_bytes(id("01a22caddea27dd2b5caac105bc1fb09"))),
+        principal: Some(Principal::person("local:ada")),
+        channel: Some(Channel::Inbox),
+        body: EventBody::Failed { code: "expired".to_owned() },
+        ..first.clone()
+    };
+    for (event, seq, previous, hash) in [
+        (first, 1, [0; 32], "13c6c2621b969234deaf995af9f4e68725f9a9c1f4ca3f1f601ed843120c6258"),
+        (full, 5, [9; 32], "5ed4462b5710eca5bca0f95d5451ba4217fce9e7ab414d9fb2317b121e64bded"),
+    ] {
+        let hashed: String =
+            Event::chained(event, seq, previous).hash.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(hashed, hash);
+    }
+}
+
 #[test]
 fn unknown_members_and_repeated_keys_are_refused_coming_in() {
     assert!(serde_json::from_str::<Keyed<u8>>(r#"{"a":1,"b":2,"a":3}"#).is_err());

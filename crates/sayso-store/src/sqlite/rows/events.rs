@@ -47,10 +47,12 @@ pub(crate) fn list<'e>(events: impl ExactSizeIterator<Item = &'e NewEvent>) -> R
             part(&mut bytes, |to| to.extend_from_slice(&event.at.0.to_be_bytes()));
         }
         if differs & EXECUTION != 0 {
-            part(&mut bytes, |to| to.extend(event.execution_id.iter().flat_map(|id| id.to_bytes())));
+            let id = event.execution_id.map(ExecutionId::to_bytes);
+            part(&mut bytes, |to| to.extend_from_slice(id.as_ref().map_or(&[], |id| id)));
         }
         if differs & ROUND != 0 {
-            part(&mut bytes, |to| to.extend(event.round_id.iter().flat_map(|id| id.to_bytes())));
+            let id = event.round_id.map(RoundId::to_bytes);
+            part(&mut bytes, |to| to.extend_from_slice(id.as_ref().map_or(&[], |id| id)));
         }
         if differs & PRINCIPAL != 0 {
             let name = event.principal.as_ref().map(ToString::to_string).unwrap_or_default();
