@@ -9,9 +9,29 @@ use sha2::{Digest as _, Sha256};
 
 /// 128 random bits. A machine without randomness cannot ask safely, so it does not ask.
 pub(crate) fn random() -> Result<u128, Error> {
-    let mut bytes = [0; 16];
-    fill(&mut bytes)?;
-    Ok(u128::from_be_bytes(bytes))
+    thread_local!(static STOCK: RefCell<Stock> = RefCell::default());
+    STOCK.with_borrow_mut(Stock::take)
+}
+
+/// Random numbers of one thread, each given away once: the system is asked for so many at a time, as it takes a while to
+/// answer.
+#[derive(Default)]
+struct Stock {
+    numbers: [u128; 32],
+    left: usize,
+}
+
+impl Stock {
+    fn take(&mut self) -> Result<u128, Error> {
+        if self.left == 0 {
+            let mut bytes = [[0; 16]; 32];
+            fill(bytes.as_flattened_mut())?;
+            (self.numbers, self.left) = (bytes.map(u128::from_ne_bytes), bytes.len());
+        }
+        self.left -= 1;
+        // What has been given away is here no more.
+        self.numbers.get_mut(self.left).map(std::mem::take).ok_or(Error::Corrupt("random number"))
+    }
 }
 
 /// So many random bytes, for whoever needs chance beside ids: a nonce, say.
@@ -42,25 +62,7 @@ pub(crate) fn token_from(parts: &[&str]) -> FenceToken {
 
 /// A new id of any kind, made at `now`.
 pub(crate) fn new_id<T>(now: UnixMs, from_parts: impl FnOnce(i64, u128) -> T) -> Result<T, Error> {
-    Ok(from_parts(now.0, next_of_stock()?))
-}
-
-/// Random numbers for ids, which are no secrets: the system is asked for so many at once, as it takes some time to answer.
-#[derive(Default)]
-struct Stock([u128; 32], usize);
-
-/// 128 random bits that stood in this thread's memory for a while.
-fn next_of_stock() -> Result<u128, Error> {
-    thread_local!(static STOCK: RefCell<Stock> = RefCell::default());
-    STOCK.with_borrow_mut(|Stock(numbers, left)| {
-        if *left == 0 {
-            let mut bytes = [[0; 16]; 32];
-            fill(bytes.as_flattened_mut())?;
-            (*numbers, *left) = (bytes.map(u128::from_ne_bytes), bytes.len());
-        }
-        *left -= 1;
-        numbers.get(*left).copied().ok_or(Error::Corrupt("stock of random numbers"))
-    })
+    Ok(from_parts(now.0, random()?))
 }
 
 /// A secret of 256 random bits, as 64 hexadecimal digits behind `prefix`.
@@ -74,4 +76,23 @@ pub(crate) fn secret(prefix: &str) -> Result<String, Error> {
 /// What is stored of a secret. It has 256 bits of its own, so a plain hash is enough.
 pub(crate) fn secret_hash(secret: &str) -> [u8; 32] {
     Sha256::digest(secret.as_bytes()).into()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::expect_used, reason = "a test may panic")]
+
+    use super::*;
+
+    #[test]
+    fn no_random_number_comes_twice() {
+        let drawn = || (0..100).map(|_| random().expect("random")).collect::<Vec<_>>();
+        let elsewhere = std::thread::spawn(drawn);
+        let mut all = drawn();
+        all.extend(elsewhere.join().expect("ends"));
+        assert!(!all.contains(&0));
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), 200);
+    }
 }
