@@ -1,6 +1,7 @@
 //! Who is calling, and through what.
 
 use std::fmt;
+use std::sync::Arc;
 
 /// What the names of this machine's own accounts begin with.
 pub const LOCAL: &str = "local:";
@@ -39,23 +40,23 @@ impl PrincipalKind {
 pub struct Principal {
     /// Person, agent, service or policy.
     pub kind: PrincipalKind,
-    /// The name the credential was given, such as `local:ada`.
-    pub name: String,
+    /// The name the credential was given, such as `local:ada`. Shared: it goes into every event of theirs.
+    pub name: Arc<str>,
 }
 
 impl Principal {
     /// A person by name.
-    pub fn person(name: impl Into<String>) -> Self {
+    pub fn person(name: impl Into<Arc<str>>) -> Self {
         Self { kind: PrincipalKind::Person, name: name.into() }
     }
     /// An agent by name.
-    pub fn agent(name: impl Into<String>) -> Self {
+    pub fn agent(name: impl Into<Arc<str>>) -> Self {
         Self { kind: PrincipalKind::Agent, name: name.into() }
     }
     /// Reads `person local:ada`.
     pub fn parse(text: &str) -> Option<Self> {
         let (kind, name) = text.split_once(' ')?;
-        Some(Self { kind: PrincipalKind::parse(kind)?, name: name.to_owned() })
+        Some(Self { kind: PrincipalKind::parse(kind)?, name: name.into() })
     }
     /// Whether whoever is behind this caller is `other`: the same principal, or of one account of this machine
     /// (`local:…`, a name that no credential can be given) its owner and what they started themselves.

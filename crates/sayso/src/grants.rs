@@ -128,7 +128,7 @@ impl LocalPeople {
         };
         let pins = if is_pinned { Pins::Exactly(arguments) } else { Pins::Any };
         let scope = GrantScope::Session { session, tool, definition, pins };
-        Ok(NewGrant { agent: Some(row.asked_by), round: Some(round), ..NewGrant::of(scope) })
+        Ok(NewGrant { agent: Some(row.asked_by.clone()), round: Some(round), ..NewGrant::of(scope) })
     }
 
     /// The narrowest rule for calls like the one that a round asks about, in every session of its asker: the same tool
@@ -138,14 +138,14 @@ impl LocalPeople {
         let effects = request.effects.map_or(Effects::ALL, Effects::from_iter);
         let drafted = GrantScope::drafted_for(&tool, effects, &arguments, None).with_free(free);
         let scope = drafted.map_err(|error| Error::field(format!("/{}", error.key), error.message))?;
-        Ok(NewGrant { agent: Some(row.asked_by), round: Some(round), ..NewGrant::of(scope) })
+        Ok(NewGrant { agent: Some(row.asked_by.clone()), round: Some(round), ..NewGrant::of(scope) })
     }
 
     /// The grant for the very call that a round asks about, once: for when it is made again after its round has ended.
     pub async fn once_grant_of(&self, round: RoundId) -> Result<NewGrant, Error> {
         let row = self.approval_in(round).await?.row;
         let scope = GrantScope::Once { digest: row.digest };
-        Ok(NewGrant { agent: Some(row.asked_by), round: Some(round), ..NewGrant::of(scope) })
+        Ok(NewGrant { agent: Some(row.asked_by.clone()), round: Some(round), ..NewGrant::of(scope) })
     }
 
     /// What a draft says, drafted from its round or written out: for [`LocalPeople::grant`].

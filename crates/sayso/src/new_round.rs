@@ -48,7 +48,7 @@ impl LocalDesk {
             Delivery::Live => Some(self.owner.fence()?),
             Delivery::Resumable => None,
         };
-        let default_name = || self.caller.name.clone();
+        let default_name = || self.caller.name.to_string();
         let new = NewRound {
             id: ids::new_id(now, RoundId::from_parts)?,
             execution,

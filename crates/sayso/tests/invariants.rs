@@ -205,7 +205,7 @@ async fn invariant_6_an_agents_credential_cannot_answer_and_a_persons_cannot_col
     let caller = sayso.authenticate(&secret).await.expect("known");
     assert_eq!(caller, agent());
     let round = sayso.desk(caller.clone()).ask(address(), None).await.expect("stored");
-    for principal in [caller, Principal { kind: sayso::PrincipalKind::Service, name: "booking".to_owned() }] {
+    for principal in [caller, Principal { kind: sayso::PrincipalKind::Service, name: "booking".into() }] {
         for channel in [Channel::Http, Channel::Library, Channel::Inbox, Channel::Cli, Channel::Thread] {
             let refused = sayso.people_as(principal.clone(), channel).answer(round.round_id, street("x"), "k").await;
             assert_eq!(code(refused), ErrorCode::Forbidden);

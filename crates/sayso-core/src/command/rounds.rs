@@ -12,7 +12,7 @@ use crate::id::{ExecutionId, RoundId};
 use crate::json::Json;
 use crate::limits;
 use crate::principal::Channel;
-use crate::round::{Claim, Delivery, FailureRequest, Fence, FenceToken, Lease, Round, Status, Submission};
+use crate::round::{Claim, Delivery, Facts, FailureRequest, Fence, FenceToken, Lease, Round, Status, Submission};
 
 pub(super) fn create<V: View>(work: &mut Work<V>, new: &NewRound) -> Decided<V> {
     if let Some(found) = created_before(work, new, "the idempotency key was used for another round")? {
@@ -182,7 +182,7 @@ fn asked_so_far<V: View>(work: &Work<V>, new: &NewRound, execution: &Execution) 
 }
 
 fn first_state<V: View>(work: &Work<V>, new: &NewRound, execution: &Execution, index: u32) -> Round {
-    Round {
+    let facts = Facts {
         id: new.id,
         execution_id: execution.id,
         logical_operation_id: new.logical_operation_id.clone(),
@@ -197,6 +197,9 @@ fn first_state<V: View>(work: &Work<V>, new: &NewRound, execution: &Execution, i
         deadline: new.deadline,
         digest: new.digest,
         has_approval: new.has_approval,
+    };
+    Round {
+        facts: Arc::new(facts),
         status: Status::Pending,
         rev: 1,
         fence: new.fence.clone(),

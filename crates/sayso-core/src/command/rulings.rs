@@ -19,7 +19,7 @@ pub(super) fn record<V: View>(work: &mut Work<V>, by: &Principal, ruling: &super
         body: EventBody::Approval {
             request_key: CALL_KEY.to_owned(),
             approved: ruling.approved,
-            decided_by: Principal { kind: PrincipalKind::Policy, name: ruling.rule.clone() },
+            decided_by: Principal { kind: PrincipalKind::Policy, name: ruling.rule.as_str().into() },
             tool: Some(ruling.tool.clone()),
         },
     });

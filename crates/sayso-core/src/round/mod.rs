@@ -7,6 +7,9 @@ mod transition;
 pub use digest::Digest;
 pub use transition::{Claim, Evidence, FailureRequest, SECOND_PERSON, Submission};
 
+use std::ops::Deref;
+use std::sync::Arc;
+
 use crate::error::Error;
 use crate::id::{ExecutionId, RoundId};
 use crate::principal::{Channel, Principal};
@@ -184,9 +187,9 @@ pub enum Lease {
     Expired,
 }
 
-/// A round's narrow row: everything but what is asked and what was answered, which are written once beside it.
+/// What never changes of a round. Every later state of it shares them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Round {
+pub struct Facts {
     /// Its id.
     pub id: RoundId,
     /// The execution it belongs to.
@@ -215,6 +218,13 @@ pub struct Round {
     pub digest: Digest,
     /// Whether a call waits for a verdict in it.
     pub has_approval: bool,
+}
+
+/// A round's narrow row: everything but what is asked and what was answered, which are written once beside it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Round {
+    /// What never changes.
+    pub facts: Arc<Facts>,
     /// Where it stands.
     pub status: Status,
     /// Counts the changes, from 1.
@@ -239,6 +249,14 @@ pub struct Round {
     pub url_completed_at: Option<UnixMs>,
     /// Why it failed.
     pub failure: Option<Failure>,
+}
+
+impl Deref for Round {
+    type Target = Facts;
+
+    fn deref(&self) -> &Facts {
+        &self.facts
+    }
 }
 
 impl Round {

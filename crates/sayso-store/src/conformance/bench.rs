@@ -201,8 +201,8 @@ impl<S: Subject> Bench<S> {
     /// An answered round with whoever may deliver it: the opener, or `own_claimer`.
     pub(super) async fn deliverable(&self, delivery: Delivery) -> (RoundId, Fence) {
         let round = self.answered(delivery).await;
-        let fence = match round.fence {
-            Some(fence) => fence,
+        let fence = match &round.fence {
+            Some(fence) => fence.clone(),
             None => self.claim(round.id, "own_claimer").await,
         };
         (round.id, fence)

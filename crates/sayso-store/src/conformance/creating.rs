@@ -18,8 +18,8 @@ pub(super) async fn a_stored_round_reads_back_as_it_was_asked<S: Subject>(bench:
         new.deadline = Some(bench.now().await.plus_ms(1));
         let round = bench.create(new.clone()).await.expect("stored");
         assert_eq!((round.status, round.rev, round.index), (Status::Pending, 1, 0));
-        assert_eq!((round.fence, round.deadline, round.digest), (new.fence, new.deadline, new.digest));
-        assert_eq!((round.asked_by, round.created_at), (agent(), bench.now().await));
+        assert_eq!((round.fence.clone(), round.deadline, round.digest), (new.fence, new.deadline, new.digest));
+        assert_eq!((&round.asked_by, round.created_at), (&agent(), bench.now().await));
         let stored = bench.store.round(round.id).await.expect("is read").expect("is stored");
         assert_eq!(stored.requests.as_str(), new.requests.as_str(), "byte for byte");
         assert_eq!(stored.calls.as_str(), new.calls.as_str(), "byte for byte");

@@ -117,7 +117,7 @@ pub(super) async fn an_orphan_is_lost_unless_its_worker_lives_or_its_rounds_deci
     assert_eq!(code(bench.ended(orphan("own_other")).await), CONFLICT, "another worker's");
     assert_eq!(code(bench.ended(orphan("own_opener")).await), CONFLICT, "its round decides");
     bench.renew("own_opener").await;
-    let fence = round.fence.expect("held");
+    let fence = round.fence.clone().expect("held");
     bench.fail(round.id, Some(&fence), Failure::new(Failure::WITHDRAWN, "because")).await.expect("failed");
     assert_eq!(bench.execution(execution).await.outcome, None, "its worker goes on");
     bench.expire_leases();

@@ -116,7 +116,7 @@ pub(super) async fn a_round_whose_holder_is_gone_fails_as_unrecoverable<S: Subje
     }
     let round = bench.asked(Delivery::Live).await;
     bench.run(Command::ReleaseOwner { owner: "own_opener".to_owned() }).await.expect("released");
-    let token = round.fence.expect("held").token;
+    let token = round.fence.as_ref().expect("held").token;
     bench.fail_recovery(round.id, token).await.expect("a worker that left is gone, too");
 }
 

@@ -87,7 +87,7 @@ async fn sweepers_that_meet_on_the_same_rows_end_each_once() {
 
     let all = RoundFilter { limit: 1000, ..RoundFilter::default() };
     for found in store.rounds(all).await.expect("rounds") {
-        let code = found.row.failure.map(|failure| failure.code);
+        let code = found.row.failure.as_ref().map(|failure| failure.code.clone());
         assert_eq!((found.row.status, code.as_ref()), (Status::Failed, expected.get(&found.row.id)));
     }
     let all = ExecutionFilter { limit: 1000, ..ExecutionFilter::default() };

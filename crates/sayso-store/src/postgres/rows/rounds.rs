@@ -4,7 +4,7 @@ use sayso_core::id::{ExecutionId, RoundId};
 use sayso_core::json::Json;
 use sayso_core::principal::{Channel, Principal};
 use sayso_core::response::Action;
-use sayso_core::round::{Answered, Delivery, Digest, Failure, Fence, FenceToken, OperationKind, Round, Status};
+use sayso_core::round::{Answered, Delivery, Digest, Facts, Failure, Fence, FenceToken, OperationKind, Round, Status};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
@@ -33,7 +33,7 @@ pub(crate) fn read(row: &Row) -> Result<Round, Corrupt> {
         None => None,
     };
     let failure = columns.pair(columns.get::<Option<String>>(30)?, columns.get::<Option<String>>(31)?)?;
-    Ok(Round {
+    let facts = Facts {
         id: columns.id(0, RoundId::from_bytes)?,
         execution_id: columns.id(1, ExecutionId::from_bytes)?,
         logical_operation_id: columns.get(2)?,
@@ -48,6 +48,9 @@ pub(crate) fn read(row: &Row) -> Result<Round, Corrupt> {
         deadline: columns.maybe_time(11)?,
         digest: Digest::from_bytes(columns.hash(12)?),
         has_approval: columns.get(13)?,
+    };
+    Ok(Round {
+        facts: Arc::new(facts),
         status: columns.word(14, Status::parse)?,
         rev: columns.count(15)?,
         fence: fence.map(|(owner, token)| Fence { owner, token }),

@@ -1,4 +1,4 @@
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use rusqlite::{Connection, Row, ToSql, params};
 use sayso_core::command::{DeliveryContent, Operation};
@@ -6,7 +6,7 @@ use sayso_core::id::{ExecutionId, RoundId};
 use sayso_core::json::Json;
 use sayso_core::principal::{Channel, Principal};
 use sayso_core::response::Action;
-use sayso_core::round::{Answered, Delivery, Digest, Failure, Fence, FenceToken, OperationKind, Round, Status};
+use sayso_core::round::{Answered, Delivery, Digest, Facts, Failure, Fence, FenceToken, OperationKind, Round, Status};
 use sayso_core::time::UnixMs;
 
 use super::super::reader::ReadError;
@@ -49,7 +49,7 @@ fn read_round(row: &Row<'_>) -> Result<Round, ReadError> {
         (None, None) => None,
         _ => return Err(corrupt()),
     };
-    Ok(Round {
+    let facts = Facts {
         id: RoundId::from_bytes(row.get(0)?),
         execution_id: ExecutionId::from_bytes(row.get(1)?),
         logical_operation_id: row.get(2)?,
@@ -64,6 +64,9 @@ fn read_round(row: &Row<'_>) -> Result<Round, ReadError> {
         deadline: moment(row, 11)?,
         digest: Digest::from_bytes(row.get(12)?),
         has_approval: row.get(13)?,
+    };
+    Ok(Round {
+        facts: Arc::new(facts),
         status: word(row, 14, Status::parse, "round")?,
         rev: row.get(15)?,
         fence,
