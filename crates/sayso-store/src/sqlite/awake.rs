@@ -60,16 +60,18 @@ mod tests {
     use super::*;
     use tokio::sync::oneshot;
 
-    /// How often a future that never ends is looked at in a while.
-    async fn looks(waiters: &Waiters) -> usize {
+    /// How often a future that never ends is looked at: at first, and when nobody stays awake for it any more.
+    async fn looks(waiters: &Waiters) -> (usize, usize) {
         let looks = AtomicUsize::new(0);
         let never = std::future::poll_fn(|_| {
             looks.fetch_add(1, Ordering::SeqCst);
             Poll::<()>::Pending
         });
-        let wait = waiters.wait(never);
+        let mut wait = pin!(waiters.wait(never));
+        assert!(tokio::time::timeout(AWAKE_FOR * 4, wait.as_mut()).await.is_err());
+        let first = looks.swap(0, Ordering::SeqCst);
         assert!(tokio::time::timeout(AWAKE_FOR * 20, wait).await.is_err());
-        looks.into_inner()
+        (first, looks.load(Ordering::SeqCst))
     }
 
     #[tokio::test]
@@ -79,7 +81,9 @@ mod tests {
         // On one thread nobody could answer if the waiting did not let them.
         tokio::spawn(async { answer.send(7) });
         assert_eq!(waiters.wait(answered).await, Ok(7));
-        assert!(looks(&waiters).await > 2);
+        // Who sleeps is looked at where the waiting begins and where its time is over.
+        let (first, later) = looks(&waiters).await;
+        assert!(first > 2 && later <= 2, "{first}, {later}");
         assert_eq!(waiters.count(), 0);
     }
 
@@ -92,8 +96,8 @@ mod tests {
         while waiters.count() == 0 {
             tokio::task::yield_now().await;
         }
-        // Once where it goes to sleep, and once where the time is over.
-        assert!(looks(&waiters).await <= 2);
+        let (first, later) = looks(&waiters).await;
+        assert!(first <= 2 && later <= 2, "{first}, {later}");
         drop(answer);
         assert!(sleeping.await.expect("ends").is_err());
     }
