@@ -190,6 +190,53 @@ async fn a_file_of_schema_4_keeps_all_that_it_said() {
     store.commit(vec![reviewing("agent a", "files:read", "first")]).await.expect("stored");
 }
 
+/// What came between [`SCHEMA_4`] and events in their short form.
+const SCHEMA_6: [&str; 2] = [
+    include_str!("../migrations/sqlite/0005_narrow_states.sql"),
+    include_str!("../migrations/sqlite/0006_reviewed.sql"),
+];
+
+#[tokio::test]
+async fn a_file_of_schema_6_keeps_its_lists_of_events() {
+    let folder = folder();
+    drop(open(folder.path()));
+    std::fs::remove_file(file_in(folder.path())).expect("removed");
+    SCHEMA_4.iter().chain(&SCHEMA_6).for_each(|migration| sql(&folder, migration));
+    let (mut previous_hash, mut stored) = ([0; 32], Vec::new());
+    for (seq, body) in (1..).zip([EventBody::RoundCreated, EventBody::Answered, EventBody::Resolved]) {
+        let (at, round_id) = (UnixMs(6 + i64::try_from(seq).expect("few")), Some(round_id(1)));
+        let new = NewEvent { at, execution_id: None, round_id, principal: None, channel: Some(Channel::Inbox), body };
+        let event = Event::chained(new, seq, previous_hash);
+        previous_hash = event.hash;
+        stored.push(event);
+    }
+    let listed = |event: &Event| {
+        let body = serde_json::to_string(&event.event.body).expect("written");
+        let (at, round) = (event.event.at.0, hex(&round_id(1).to_bytes()));
+        format!(r#"{{"at":{at},"round":"{round}","channel":"inbox","body":{body},"hash":"{}"}}"#, hex(&event.hash))
+    };
+    let list = |last: usize, previous: [u8; 32], events: String| {
+        let previous = hex(&previous);
+        sql(&folder, &format!("INSERT INTO event_groups VALUES ({last}, x'{previous}', '{events}')"));
+    };
+    list(2, [0; 32], format!("[{},{}]", listed(&stored[0]), listed(&stored[1])));
+    list(3, stored[1].hash, format!("[{}]", listed(&stored[2])));
+    // Somebody has changed these, so that nobody can read them.
+    list(4, stored[2].hash, "[{".to_owned());
+    list(5, [1; 32], r#"[{"at":"now","body":{"event":"none"},"hash":"none"}]"#.to_owned());
+    sql(&folder, "PRAGMA user_version = 6");
+
+    let store = open(folder.path());
+    assert_eq!(store.events_after(0, 3).await, Ok(stored));
+    assert_eq!(count(&folder, "event_lists WHERE last_seq = 2 AND at = 8 OR last_seq = 3 AND at = 9"), 2);
+    for after in [3, 4] {
+        let unread = store.events_after(after, 1).await.expect_err("is not read");
+        assert_eq!(unread.code(), ErrorCode::CorruptSuspendedState);
+    }
+    assert_eq!(count(&folder, "event_lists WHERE CAST(events AS TEXT) LIKE '[{%'"), 2, "they are as they were");
+    store.commit(vec![asking(1, 1)]).await.expect("stored");
+}
+
 #[tokio::test]
 async fn of_one_agent_a_bounded_number_of_tools_is_known() {
     let folder = folder();

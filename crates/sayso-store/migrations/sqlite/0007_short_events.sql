@@ -8,9 +8,13 @@ CREATE TABLE event_lists (
     hash BLOB NOT NULL,
     events BLOB NOT NULL
 ) STRICT;
--- `event_list` is the migration's own: it reads the list of objects that was stored before.
+-- `event_list` is the migration's own: it reads the list of objects that was stored before. A list that somebody changed so that
+-- it cannot be read stays as it is, to be found by `sayso doctor`, and stops nobody else.
 INSERT INTO event_lists
-    SELECT last_seq, events ->> '$[#-1].at', previous_hash, unhex(events ->> '$[#-1].hash'), event_list(events)
+    SELECT last_seq,
+        iif(json_valid(events), iif(json_type(events, '$[#-1].at') = 'integer', events ->> '$[#-1].at', 0), 0),
+        previous_hash, coalesce(iif(json_valid(events), unhex(events ->> '$[#-1].hash'), NULL), zeroblob(32)),
+        coalesce(event_list(events), CAST(events AS BLOB))
     FROM event_groups ORDER BY last_seq;
 DROP VIEW events;
 DROP TABLE event_groups;

@@ -101,14 +101,16 @@ async fn what_was_left_alone_is_explained_with_what_becomes_of_it_and_is_left_as
 }
 
 #[tokio::test]
-async fn a_newer_schema_is_named_and_not_read() {
+async fn another_schema_is_named_and_not_read() {
     let url = used().await;
-    sql(&url, "UPDATE sayso_schema SET version = 99").await;
-    let found = examined(&url).await;
-    let schema = finding(&found, "schema");
-    assert_eq!(schema.severity, Severity::Problem);
-    assert!(schema.detail.contains("99") && schema.detail.contains("newer"), "{}", schema.detail);
-    assert!(!found.iter().any(|finding| ["chain", "rounds"].contains(&finding.check)), "{found:#?}");
+    for (version, severity, says) in [(99, Severity::Problem, "newer"), (6, Severity::Warning, "makes it")] {
+        sql(&url, &format!("UPDATE sayso_schema SET version = {version}")).await;
+        let found = examined(&url).await;
+        let schema = finding(&found, "schema");
+        assert_eq!(schema.severity, severity);
+        assert!(schema.detail.contains(&version.to_string()) && schema.detail.contains(says), "{}", schema.detail);
+        assert!(!found.iter().any(|finding| ["chain", "rounds", "reading"].contains(&finding.check)), "{found:#?}");
+    }
 }
 
 #[tokio::test]
