@@ -11,6 +11,7 @@ pub mod limit;
 pub mod memory;
 mod pending;
 mod postgres;
+mod recent;
 mod sqlite;
 
 use std::sync::Arc;
@@ -28,6 +29,7 @@ use sayso_core::round::{Digest, Fence, Round, Status};
 use sayso_core::time::UnixMs;
 
 pub use postgres::{PostgresOptions, PostgresStore};
+pub use recent::Recent;
 pub use sqlite::{SqliteOptions, SqliteStore};
 
 /// A round's row with what it asks.

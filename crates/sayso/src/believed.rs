@@ -4,28 +4,25 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use foldhash::{HashMap, HashMapExt as _};
 use sayso_core::limits::TOKEN_BELIEVED_MS;
 use sayso_core::principal::Principal;
+use sayso_store::Recent;
 use tokio::time::Instant;
 
-/// Tokens that are kept; past this all are forgotten, which only costs reads.
+/// Tokens that are kept; of those that are not, each is read.
 const TOKENS_MAX: usize = 1_024;
 
 /// How long what was read is believed.
 pub(crate) const BELIEVED: Duration = Duration::from_millis(TOKEN_BELIEVED_MS);
 
 /// Whom the tokens speak for that were read a moment ago, by the hash of their secret.
-pub(crate) struct Believed(Mutex<HashMap<[u8; 32], (Principal, Instant)>>);
+#[derive(Default)]
+pub(crate) struct Believed(Mutex<Tokens>);
 
-impl Default for Believed {
-    fn default() -> Self {
-        Self(Mutex::new(HashMap::new()))
-    }
-}
+type Tokens = Recent<[u8; 32], (Principal, Instant), TOKENS_MAX>;
 
 impl Believed {
-    fn lock(&self) -> MutexGuard<'_, HashMap<[u8; 32], (Principal, Instant)>> {
+    fn lock(&self) -> MutexGuard<'_, Tokens> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -37,11 +34,7 @@ impl Believed {
 
     /// Keeps what a read found that began at `since`.
     pub(crate) fn keep(&self, hash: [u8; 32], principal: Principal, since: Instant) {
-        let mut tokens = self.lock();
-        if tokens.len() >= TOKENS_MAX {
-            tokens.clear();
-        }
-        tokens.insert(hash, (principal, since + BELIEVED));
+        self.lock().put(hash, (principal, since + BELIEVED));
     }
 
     /// A token was revoked.

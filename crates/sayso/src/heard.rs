@@ -5,25 +5,19 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use foldhash::{HashMap, HashMapExt as _};
 use sayso_core::id::RoundId;
 use sayso_core::round::Status;
-use sayso_store::ChangedRound;
+use sayso_store::{ChangedRound, Recent};
 
-/// Rounds that are remembered; past this all are forgotten, which only costs reads.
+/// Rounds that are remembered; of those that are not, each is read.
 const ROUNDS_MAX: usize = 8_192;
 
 /// The pending rounds that are as this process stored them, as far as it has heard.
-pub(crate) struct Heard(Mutex<HashMap<RoundId, u32>>);
-
-impl Default for Heard {
-    fn default() -> Self {
-        Self(Mutex::new(HashMap::new()))
-    }
-}
+#[derive(Default)]
+pub(crate) struct Heard(Mutex<Recent<RoundId, u32, ROUNDS_MAX>>);
 
 impl Heard {
-    fn lock(&self) -> MutexGuard<'_, HashMap<RoundId, u32>> {
+    fn lock(&self) -> MutexGuard<'_, Recent<RoundId, u32, ROUNDS_MAX>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -33,12 +27,7 @@ impl Heard {
         let mut pending = self.lock();
         for changed in rounds {
             match changed.row.as_ref().filter(|row| row.status == Status::Pending) {
-                Some(row) => {
-                    if pending.len() >= ROUNDS_MAX {
-                        pending.clear();
-                    }
-                    pending.insert(changed.id, row.rev);
-                }
+                Some(row) => pending.put(changed.id, row.rev),
                 None => drop(pending.remove(&changed.id)),
             }
         }
@@ -51,7 +40,7 @@ impl Heard {
 
     /// Whether the round is pending.
     pub(crate) fn is_pending(&self, round: RoundId) -> bool {
-        self.lock().contains_key(&round)
+        self.lock().get(&round).is_some()
     }
 
     /// Whether the round's `rev` is not past `after`.

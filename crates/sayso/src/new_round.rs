@@ -26,8 +26,7 @@ impl LocalDesk {
         if let Some(suggestion) = ask.suggestion_of {
             self.own(suggestion).await?;
         }
-        let requests = to_json(&ask.requests)?;
-        let compiled = self.sayso.inner.questions.check(&ask.requests, &requests)?;
+        let (requests, compiled) = self.sayso.inner.questions.check(&ask.requests)?;
         let creation = match key {
             Some(key) => Some(Creation { key, fingerprint: Digest::of_text(&to_json(&ask)?.canonical()).to_bytes() }),
             None => None,

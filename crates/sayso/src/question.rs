@@ -2,9 +2,8 @@
 //! only what moves is read from the store.
 
 use std::hash::Hash;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use foldhash::{HashMap, HashMapExt as _};
 use sayso_core::error::Error;
 use sayso_core::id::RoundId;
 use sayso_core::json::Json;
@@ -12,9 +11,11 @@ use sayso_core::principal::Principal;
 use sayso_core::request::Requests;
 use sayso_core::round::{Delivery, Digest, Round};
 use sayso_core::wire::{self, Keyed};
-use sayso_store::StoredRound;
+use sayso_store::{Recent, StoredRound};
 
-/// Questions that are kept; past this all are forgotten, which only costs reads.
+use crate::new_round::to_json;
+
+/// Questions that are kept; of those that are not, each is read.
 const QUESTIONS_MAX: usize = 4_096;
 /// A longer question is not kept: the memory this takes is bounded, too.
 const QUESTION_BYTES_MAX: usize = 4_096;
@@ -71,28 +72,27 @@ pub(crate) struct Compiled {
 /// What was asked lately.
 #[derive(Default)]
 pub(crate) struct Questions {
-    asked: Kept<RoundId, Question>,
-    compiled: Kept<Json, Compiled>,
+    asked: Kept<RoundId, Question, QUESTIONS_MAX>,
+    compiled: Kept<Json, Compiled, COMPILED_MAX>,
 }
 
-struct Kept<K, V>(Mutex<HashMap<K, Arc<V>>>);
+struct Kept<K, V, const MOST: usize>(Mutex<Recent<K, Arc<V>, MOST>>);
 
-impl<K, V> Default for Kept<K, V> {
+impl<K, V, const MOST: usize> Default for Kept<K, V, MOST> {
     fn default() -> Self {
-        Self(Mutex::new(HashMap::new()))
+        Self(Mutex::default())
     }
 }
 
-impl<K: Eq + Hash, V> Kept<K, V> {
-    fn get(&self, key: &K) -> Option<Arc<V>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
+impl<K: Eq + Hash, V, const MOST: usize> Kept<K, V, MOST> {
+    fn lock(&self) -> MutexGuard<'_, Recent<K, Arc<V>, MOST>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    fn put(&self, key: K, value: Arc<V>, most: usize) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.len() >= most {
-            kept.clear();
-        }
-        kept.insert(key, value);
+    fn get(&self, key: &K) -> Option<Arc<V>> {
+        self.lock().get(key).cloned()
+    }
+    fn put(&self, key: K, value: Arc<V>) {
+        self.lock().put(key, value);
     }
 }
 
@@ -106,25 +106,37 @@ impl Questions {
     pub(crate) fn keep(&self, round: RoundId, question: Question) -> Arc<Question> {
         let question = Arc::new(question);
         if question.text.as_str().len() <= QUESTION_BYTES_MAX && question.calls.is_empty() {
-            self.asked.put(round, question.clone(), QUESTIONS_MAX);
+            self.asked.put(round, question.clone());
         }
         question
     }
 
-    /// Checks `requests`, whose wire form is `text`, or remembers that it did.
-    pub(crate) fn check(&self, requests: &Keyed<wire::Request>, text: &Json) -> Result<Arc<Compiled>, Error> {
-        if let Some(compiled) = self.compiled.get(text) {
-            return Ok(compiled);
+    /// Checks what somebody asks, or remembers that it did; with its text.
+    pub(crate) fn check(&self, requests: &Keyed<wire::Request>) -> Result<(Json, Arc<Compiled>), Error> {
+        // The very text was read before, if it is known.
+        if let Some(text) = Json::written(requests)
+            && let Some(compiled) = self.compiled.get(&text)
+        {
+            return Ok((text, compiled));
         }
+        let text = to_json(requests)?;
+        let compiled = self.compile(requests, &text)?;
+        Ok((text, compiled))
+    }
+
+    fn compile(&self, requests: &Keyed<wire::Request>, text: &Json) -> Result<Arc<Compiled>, Error> {
         let compiled = Arc::new(Compiled { requests: requests.check()?, digest: Digest::of_requests(text) });
         if text.as_str().len() <= QUESTION_BYTES_MAX {
-            self.compiled.put(text.clone(), compiled.clone(), COMPILED_MAX);
+            self.compiled.put(text.clone(), compiled.clone());
         }
         Ok(compiled)
     }
 
     /// The checked requests of a stored round.
     pub(crate) fn checked(&self, question: &Question) -> Result<Arc<Compiled>, Error> {
-        self.check(&question.requests, &question.text).map_err(|_| Error::Corrupt("request"))
+        if let Some(compiled) = self.compiled.get(&question.text) {
+            return Ok(compiled);
+        }
+        self.compile(&question.requests, &question.text).map_err(|_| Error::Corrupt("request"))
     }
 }

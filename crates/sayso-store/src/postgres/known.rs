@@ -1,11 +1,9 @@
 //! What this process has lately written or read of rows, and what time it is by the database's clock. All of it is a
 //! guess, since other processes write too: whoever decides by it writes under guards that fail where it is out of date.
 
-use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use foldhash::HashMap;
 use sayso_core::execution::Execution;
 use sayso_core::id::{ExecutionId, RoundId};
 use sayso_core::json::Json;
@@ -15,8 +13,9 @@ use tokio::time::Instant;
 
 use super::keys::Keys;
 use super::memory::{Changes, Rows};
+use crate::Recent;
 
-/// Rows of a kind that are remembered; past this all are forgotten, which only costs reads.
+/// Rows of a kind that are remembered; of those that are not, each is read once.
 const ROWS_MAX: usize = 8_192;
 /// Answers and opaque states up to this length are remembered.
 const TEXT_BYTES_MAX: usize = 4_096;
@@ -31,10 +30,10 @@ pub(super) struct Known(Mutex<Kept>);
 
 #[derive(Default)]
 struct Kept {
-    rounds: HashMap<RoundId, KnownRound>,
-    executions: HashMap<ExecutionId, KnownExecution>,
+    rounds: Recent<RoundId, KnownRound, ROWS_MAX>,
+    executions: Recent<ExecutionId, KnownExecution, ROWS_MAX>,
     /// Until when workers live.
-    owners: HashMap<String, UnixMs>,
+    owners: Recent<String, UnixMs, ROWS_MAX>,
     /// The database's time at a moment of this machine's.
     clock: Option<(Instant, UnixMs)>,
 }
@@ -52,14 +51,6 @@ struct KnownExecution {
     row: Arc<Execution>,
     /// Its unfinished rounds as of this `rev`, where they are known to be all.
     unfinished: Option<Vec<RoundId>>,
-}
-
-/// Keeps a row, and forgets all before they are too many.
-fn put<K: Eq + Hash, V>(rows: &mut HashMap<K, V>, key: K, value: V) {
-    if rows.len() >= ROWS_MAX {
-        rows.clear();
-    }
-    rows.insert(key, value);
 }
 
 impl Known {
@@ -174,13 +165,13 @@ impl Known {
         let mut kept = self.lock();
         if kept.rounds.get(&round.id).is_none_or(|known| known.row.rev < round.rev) {
             let known = KnownRound { row: Arc::new(round.clone()), state: None, answer: None };
-            put(&mut kept.rounds, round.id, known);
+            kept.rounds.put(round.id, known);
         }
         if let Some((rev, row)) = execution {
             kept.note_execution(&row, rev, None);
         }
         if let (Some(fence), Some(until)) = (&round.fence, lease) {
-            put(&mut kept.owners, fence.owner.clone(), until);
+            kept.owners.put(fence.owner.clone(), until);
         }
     }
 
@@ -189,7 +180,7 @@ impl Known {
         let mut kept = self.lock();
         for (owner, until) in loaded.owners.iter().chain(&changes.rows.owners) {
             match until {
-                Some(until) => put(&mut kept.owners, owner.clone(), *until),
+                Some(until) => kept.owners.put(owner.clone(), *until),
                 None => drop(kept.owners.remove(owner)),
             }
         }
@@ -251,7 +242,7 @@ impl Kept {
             Some(known) if was == Some(known.rev) => known.unfinished.take(),
             _ => None,
         };
-        put(&mut self.executions, row.id, KnownExecution { rev, row: row.clone(), unfinished });
+        self.executions.put(row.id, KnownExecution { rev, row: row.clone(), unfinished });
     }
 
     /// Every unfinished round of an execution of which the transaction knew all.
@@ -299,6 +290,6 @@ impl Kept {
         }
         state = state.filter(|state| state.as_ref().is_none_or(|text| text.len() <= TEXT_BYTES_MAX));
         answer = answer.filter(|answer| answer.as_str().len() <= TEXT_BYTES_MAX);
-        put(&mut self.rounds, row.id, KnownRound { row: row.clone(), state, answer });
+        self.rounds.put(row.id, KnownRound { row: row.clone(), state, answer });
     }
 }

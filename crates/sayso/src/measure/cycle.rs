@@ -88,12 +88,15 @@ pub(super) async fn run(waiting: &Sayso, answering: &Sayso, waiters: usize, time
     let me = std::process::id();
     let cpu_before = process::cpu_time(me).unwrap_or_default();
     let watch = Stopwatch::start();
+    let ask = Ask { delivery: Some(Delivery::Live), ..ask()? };
+    let answer = answer()?;
     let slots: Vec<_> = (0..waiters)
         .map(|_| {
             let (asked, asks) = mpsc::channel(1);
             let (sent, sends) = mpsc::channel(1);
-            tokio::spawn(answer_all(answering.clone(), looks, asks, sent));
-            tokio::spawn(Slot { desk: desk.clone(), asked, sends, is_answered_elsewhere: looks }.run(watch, time))
+            tokio::spawn(answer_all(answering.clone(), answer.clone(), looks, asks, sent));
+            let (desk, ask) = (desk.clone(), ask.clone());
+            tokio::spawn(Slot { desk, ask, asked, sends, is_answered_elsewhere: looks }.run(watch, time))
         })
         .collect();
     let mut whole = Run::default();
@@ -112,6 +115,7 @@ pub(super) async fn run(waiting: &Sayso, answering: &Sayso, waiters: usize, time
 /// A worker with one question at a time.
 struct Slot {
     desk: Arc<LocalDesk>,
+    ask: Ask,
     asked: mpsc::Sender<RoundId>,
     sends: mpsc::Receiver<Stopwatch>,
     is_answered_elsewhere: bool,
@@ -142,7 +146,7 @@ impl Slot {
 
     async fn cycle(&mut self, wake: &mut Samples) -> Result<(), Error> {
         let gone = || Error::Unavailable("whoever answers has stopped".to_owned());
-        let opened = self.desk.open(Ask { delivery: Some(Delivery::Live), ..ask()? }, None).await?;
+        let opened = self.desk.open(self.ask.clone(), None).await?;
         let (round, fence) = (opened.round.round_id, opened.fence.ok_or(Error::Corrupt("round"))?);
         // The wait is registered by its first poll, before whoever answers hears of the round.
         let waiting = self.come(round, opened.round.rev, &fence);
@@ -161,6 +165,7 @@ impl Slot {
 /// A person who answers whatever is asked, and says when.
 async fn answer_all(
     sayso: Sayso,
+    answer: Answer,
     looks: bool,
     mut asks: mpsc::Receiver<RoundId>,
     sent: mpsc::Sender<Stopwatch>,
@@ -173,7 +178,7 @@ async fn answer_all(
         if sent.send(Stopwatch::start()).await.is_err() {
             break;
         }
-        people.answer(round, answer()?, "answer-1").await?;
+        people.answer(round, answer.clone(), "answer-1").await?;
     }
     Ok(())
 }
