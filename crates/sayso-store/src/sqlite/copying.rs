@@ -10,10 +10,11 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use rusqlite::Connection;
 
-/// The log is copied once it has so many pages, as SQLite by itself would. A short log stays in the machine's memory.
-const PAGES: usize = 1_000;
+/// The log is copied once it has so many pages: each page once, however often it was written meanwhile, so that a longer log is
+/// less work. Up to this one SQLite finds pages in it by a single table, and it stays in the machine's memory.
+const PAGES: usize = 4_000;
 /// A log that could not be begun anew, because somebody still reads from it, is copied again after so many more.
-const PAGES_MORE: usize = 250;
+const PAGES_MORE: usize = 1_000;
 
 /// How far a copy is.
 #[derive(Clone, Copy, PartialEq, Eq)]
