@@ -17,7 +17,7 @@ use sayso_core::principal::{Channel, Principal};
 use sayso_core::round::{Fence, FenceToken, Status};
 use sayso_core::time::UnixMs;
 use sayso_store::{ChangedRound, Hints, RoundFilter, Store};
-use support::{answering, asking, file_in, open, open_hinting, reviewing, round_id, try_open};
+use support::{answering, asking, count, file_in, open, open_hinting, round_id, sql, try_open};
 use tokio::sync::Notify;
 
 fn folder() -> tempfile::TempDir {
@@ -30,17 +30,6 @@ fn unavailable<T>(result: Result<T, Error>) -> String {
         Err(other) => panic!("{other:?}"),
         Ok(_) => panic!("is refused"),
     }
-}
-
-/// SQLite's own view of the file, as a tool of the operator's would have it.
-fn sql(folder: &tempfile::TempDir, statements: &str) {
-    let db = rusqlite::Connection::open(file_in(folder.path())).expect("opens");
-    db.execute_batch(statements).expect("runs");
-}
-
-fn count(folder: &tempfile::TempDir, table: &str) -> i64 {
-    let db = rusqlite::Connection::open(file_in(folder.path())).expect("opens");
-    db.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).expect("is counted")
 }
 
 #[tokio::test]
@@ -101,140 +90,13 @@ async fn a_file_that_a_newer_version_upgraded_is_written_no_more() {
     let folder = folder();
     let store = open(folder.path());
     store.commit(vec![asking(1, 1)]).await.expect("stored");
-    sql(&folder, "PRAGMA user_version = 99");
+    sql(folder.path(), "PRAGMA user_version = 99");
     assert!(unavailable(store.commit(vec![answering(1)]).await).contains("restart"));
     assert!(unavailable(try_open(folder.path())).contains("restart"));
     let row = store.round(round_id(1)).await.expect("is read").expect("is stored").row;
     assert_eq!(row.status, Status::Pending);
-    sql(&folder, "PRAGMA user_version = 7");
+    sql(folder.path(), "PRAGMA user_version = 8");
     store.commit(vec![answering(1)]).await.expect("accepted");
-}
-
-/// The schema before rounds were split into facts and states.
-const SCHEMA_4: [&str; 4] = [
-    include_str!("../migrations/sqlite/0001_rounds.sql"),
-    include_str!("../migrations/sqlite/0002_quiet_hops.sql"),
-    include_str!("../migrations/sqlite/0003_round_details.sql"),
-    include_str!("../migrations/sqlite/0004_grants.sql"),
-];
-
-#[tokio::test]
-async fn a_file_of_schema_4_keeps_all_that_it_said() {
-    let folder = folder();
-    drop(open(folder.path()));
-    std::fs::remove_file(file_in(folder.path())).expect("removed");
-    SCHEMA_4.iter().for_each(|migration| sql(&folder, migration));
-    // One round that is answered and was withdrawn, and a gated call that waits.
-    let (first, second) = (hex(&round_id(1).to_bytes()), hex(&round_id(2).to_bytes()));
-    let digest = "11".repeat(32);
-    for (id, operation, rest) in [
-        (
-            &first,
-            "main",
-            "'failed', 3, NULL, NULL, 0, 'k', x'22', 'person ada', 'inbox', 5, 'accept', NULL, NULL, NULL, 9, NULL, 'withdrawn', 'gone'",
-        ),
-        (
-            &second,
-            "gate:x",
-            "'pending', 1, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL",
-        ),
-    ] {
-        let rest = rest.replace("x'22'", &format!("x'{}'", "22".repeat(32)));
-        sql(&folder, &format!(
-            "INSERT INTO rounds VALUES (x'{id}', x'{id}', '{operation}', 'files', 'tool', 'read', 'agent a', 'resumable', 0, 10, 1,
-                 NULL, x'{digest}', 0, {rest});
-             INSERT INTO round_requests VALUES (x'{id}', '{{}}', '[]', NULL);
-             INSERT INTO executions VALUES (x'{id}', 'agent', 'agent a', NULL, 0, 0, 0, 1, NULL, NULL, NULL, NULL, NULL);"
-        ));
-    }
-    sql(
-        &folder,
-        &format!("INSERT INTO answers VALUES (x'{first}', '{{\"a\":1}}', '{{\"a\":2}}'); PRAGMA user_version = 4"),
-    );
-    let mut previous_hash = [0; 32];
-    for (seq, body) in (1..).zip([EventBody::RoundCreated, EventBody::Answered]) {
-        let (by, channel) = (Some(Principal::person("ada")), Some(Channel::Inbox));
-        let round_id = Some(round_id(1));
-        let new = NewEvent { at: UnixMs(7), execution_id: None, round_id, principal: by, channel, body };
-        let event = Event::chained(new, seq, previous_hash);
-        let (body, hash) = (serde_json::to_string(&event.event.body).expect("written"), hex(&event.hash));
-        sql(
-            &folder,
-            &format!(
-                "INSERT INTO events VALUES ({seq}, 7, NULL, x'{first}', 'person ada', 'inbox', '{body}', x'{}', x'{hash}')",
-                hex(&previous_hash)
-            ),
-        );
-        previous_hash = event.hash;
-    }
-
-    let store = open(folder.path());
-    let row = store.round(round_id(1)).await.expect("is read").expect("is there").row;
-    assert_eq!((row.status, row.rev, row.finished_at), (Status::Failed, 3, Some(UnixMs(9))));
-    assert_eq!(row.answered.map(|answered| answered.principal), Some(Principal::person("ada")));
-    let answer = store.answer(round_id(1)).await.expect("is read").expect("is there");
-    assert_eq!((answer.submitted.as_str(), answer.effective.as_str()), (r#"{"a":1}"#, r#"{"a":2}"#));
-    assert_eq!(store.last_wait_ms("files").await, Ok(Some(8)), "from being created until it was withdrawn");
-    let gated = RoundFilter { unfinished_gated: Some("gate:x".to_owned()), limit: 10, ..RoundFilter::default() };
-    let found = store.rounds(gated).await.expect("are read");
-    assert_eq!(found.iter().map(|round| round.row.id).collect::<Vec<_>>(), [round_id(2)]);
-    let pending = RoundFilter { status: Some(Status::Pending), limit: 10, ..RoundFilter::default() };
-    assert_eq!(store.rounds(pending).await.expect("are read").len(), 1);
-    let execution = ExecutionId::from_bytes(round_id(2).to_bytes());
-    let (execution, waiting) = store.execution(execution).await.expect("is read").expect("is there");
-    assert_eq!((execution.pending_inputs, waiting), (1, vec![round_id(2)]));
-    let events = store.events_after(0, 10).await.expect("are read");
-    assert_eq!(events.len(), 2);
-    assert!(events.iter().all(Event::is_intact) && events[1].previous_hash == events[0].hash);
-    assert_eq!((count(&folder, "rounds"), count(&folder, "event_lists")), (2, 2), "one is a view now, the other lists");
-    store.commit(vec![reviewing("agent a", "files:read", "first")]).await.expect("stored");
-}
-
-/// What came between [`SCHEMA_4`] and events in their short form.
-const SCHEMA_6: [&str; 2] = [
-    include_str!("../migrations/sqlite/0005_narrow_states.sql"),
-    include_str!("../migrations/sqlite/0006_reviewed.sql"),
-];
-
-#[tokio::test]
-async fn a_file_of_schema_6_keeps_its_lists_of_events() {
-    let folder = folder();
-    drop(open(folder.path()));
-    std::fs::remove_file(file_in(folder.path())).expect("removed");
-    SCHEMA_4.iter().chain(&SCHEMA_6).for_each(|migration| sql(&folder, migration));
-    let (mut previous_hash, mut stored) = ([0; 32], Vec::new());
-    for (seq, body) in (1..).zip([EventBody::RoundCreated, EventBody::Answered, EventBody::Resolved]) {
-        let (at, round_id) = (UnixMs(6 + i64::try_from(seq).expect("few")), Some(round_id(1)));
-        let new = NewEvent { at, execution_id: None, round_id, principal: None, channel: Some(Channel::Inbox), body };
-        let event = Event::chained(new, seq, previous_hash);
-        previous_hash = event.hash;
-        stored.push(event);
-    }
-    let listed = |event: &Event| {
-        let body = serde_json::to_string(&event.event.body).expect("written");
-        let (at, round) = (event.event.at.0, hex(&round_id(1).to_bytes()));
-        format!(r#"{{"at":{at},"round":"{round}","channel":"inbox","body":{body},"hash":"{}"}}"#, hex(&event.hash))
-    };
-    let list = |last: usize, previous: [u8; 32], events: String| {
-        let previous = hex(&previous);
-        sql(&folder, &format!("INSERT INTO event_groups VALUES ({last}, x'{previous}', '{events}')"));
-    };
-    list(2, [0; 32], format!("[{},{}]", listed(&stored[0]), listed(&stored[1])));
-    list(3, stored[1].hash, format!("[{}]", listed(&stored[2])));
-    // Somebody has changed these, so that nobody can read them.
-    list(4, stored[2].hash, "[{".to_owned());
-    list(5, [1; 32], r#"[{"at":"now","body":{"event":"none"},"hash":"none"}]"#.to_owned());
-    sql(&folder, "PRAGMA user_version = 6");
-
-    let store = open(folder.path());
-    assert_eq!(store.events_after(0, 3).await, Ok(stored));
-    assert_eq!(count(&folder, "event_lists WHERE last_seq = 2 AND at = 8 OR last_seq = 3 AND at = 9"), 2);
-    for after in [3, 4] {
-        let unread = store.events_after(after, 1).await.expect_err("is not read");
-        assert_eq!(unread.code(), ErrorCode::CorruptSuspendedState);
-    }
-    assert_eq!(count(&folder, "event_lists WHERE CAST(events AS TEXT) LIKE '[{%'"), 2, "they are as they were");
-    store.commit(vec![asking(1, 1)]).await.expect("stored");
 }
 
 #[tokio::test]
@@ -242,7 +104,7 @@ async fn of_one_agent_a_bounded_number_of_tools_is_known() {
     let folder = folder();
     let store = open(folder.path());
     sql(
-        &folder,
+        folder.path(),
         &format!(
             "WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < {TOOLS_REVIEWED_MAX})
              INSERT INTO reviewed SELECT 'agent a', 'files:' || n, x'{}', 1 FROM n",
@@ -250,10 +112,6 @@ async fn of_one_agent_a_bounded_number_of_tools_is_known() {
         ),
     );
     support::check_tools_limit(&store).await;
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[tokio::test]
@@ -274,7 +132,7 @@ async fn a_write_that_fails_in_the_middle_leaves_nothing_half_written() {
     store.commit(vec![asking(1, 1)]).await.expect("stored");
     // The last write of an answer is its event: by then the round, its execution and the answer are written.
     sql(
-        &folder,
+        folder.path(),
         "CREATE TRIGGER full BEFORE INSERT ON event_lists WHEN instr(NEW.events, CAST('\"answered\"' AS BLOB))
          BEGIN SELECT RAISE(ABORT, 'the disk is full'); END",
     );
@@ -287,7 +145,7 @@ async fn a_write_that_fails_in_the_middle_leaves_nothing_half_written() {
     assert_eq!(store.answer(round_id(1)).await, Ok(None));
     assert_eq!(store.round(round_id(2)).await, Ok(None));
     assert_eq!(store.events_after(0, 100).await, before);
-    sql(&folder, "DROP TRIGGER full");
+    sql(folder.path(), "DROP TRIGGER full");
     store.commit(vec![answering(1)]).await.expect("works again");
     let events = store.events_after(0, 100).await.expect("events");
     assert!(events.iter().zip(1..).all(|(event, seq)| event.seq == seq && event.is_intact()));
@@ -300,7 +158,7 @@ async fn a_row_that_says_nothing_we_know_is_corrupt_and_stops_nobody_else() {
     for n in 1..=3 {
         store.commit(vec![asking(n, 1)]).await.expect("stored");
     }
-    sql(&folder, "UPDATE round_states SET status = 'sideways' WHERE n = 1");
+    sql(folder.path(), "UPDATE round_states SET status = 'sideways' WHERE n = 1");
     assert_eq!(store.round(round_id(1)).await, Err(Error::Corrupt("round")));
     let both = tokio::join!(store.commit(vec![answering(1)]), store.commit(vec![answering(2)]));
     assert_eq!(both.0, Err(Error::Corrupt("round")));
@@ -309,7 +167,7 @@ async fn a_row_that_says_nothing_we_know_is_corrupt_and_stops_nobody_else() {
     assert_eq!(unit, Err(Error::Corrupt("round")));
     let row = store.round(round_id(3)).await.expect("is read").expect("is stored").row;
     assert_eq!(row.status, Status::Pending, "all of it or nothing");
-    sql(&folder, "UPDATE round_answers SET effective = '{'");
+    sql(folder.path(), "UPDATE round_answers SET instead = '{'");
     let fence = Fence { owner: "own_a".to_owned(), token: FenceToken(1) };
     let collect = Command::Collect { round: round_id(2), key: "once".to_owned(), fence };
     assert_eq!(store.commit(vec![collect]).await.map_err(|error| error.code()), Err(ErrorCode::CorruptSuspendedState));
@@ -324,19 +182,19 @@ async fn the_opaque_state_of_a_finished_round_is_in_no_table() {
     for n in 1..=3 {
         store.commit(vec![asking(n, 1)]).await.expect("stored");
     }
-    assert_eq!(count(&folder, "request_states"), 3);
+    assert_eq!(count(folder.path(), "request_states"), 3);
     store.commit(vec![answering(1)]).await.expect("accepted");
     let fence = Fence { owner: "own_a".to_owned(), token: FenceToken(1) };
     store
         .commit(vec![Command::Collect { round: round_id(1), key: "once".to_owned(), fence }])
         .await
         .expect("collected");
-    assert_eq!(count(&folder, "request_states"), 2, "erased when resolved");
+    assert_eq!(count(folder.path(), "request_states"), 2, "erased when resolved");
     let execution = ExecutionId::from_parts(sayso_store::conformance::START.0, 2);
     let principal = sayso_core::principal::Principal::person("local:ada");
     store.commit(vec![Command::Cancel { execution, principal }]).await.expect("cancelled");
-    assert_eq!(count(&folder, "request_states"), 1, "erased when failed");
-    assert_eq!(count(&folder, "event_lists WHERE instr(events, CAST('sealed' AS BLOB))"), 0);
+    assert_eq!(count(folder.path(), "request_states"), 1, "erased when failed");
+    assert_eq!(count(folder.path(), "event_lists WHERE instr(events, CAST('sealed' AS BLOB))"), 0);
 }
 
 /// Counts what it hears, and tells a waiting test.

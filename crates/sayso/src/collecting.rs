@@ -23,7 +23,7 @@ impl LocalDesk {
         let delivery = self.own(round).await?.delivery;
         check_key(key)?;
         let until = Instant::now() + wait.min(Duration::from_millis(limits::WAIT_MS_MAX));
-        let take = Take::Collect { key: key.to_owned(), fence: self.owner.fence()? };
+        let take = Take::Collect { key: key.to_owned(), fence: self.sayso.inner.owners.collector.fence()? };
         // A live round is for its worker alone to take.
         let offer = (delivery == Delivery::Resumable).then_some(&take);
         let (row, content) = match self.taken(round, offer, until).await? {

@@ -18,16 +18,20 @@ use crate::open::Inner;
 pub(crate) struct Owners {
     process: u128,
     next: AtomicU64,
+    /// Collects for whoever asks this process to: what is collected is held for no longer than its transaction, and each
+    /// name is stored.
+    pub(crate) collector: Owner,
 }
 
 impl Owners {
     pub(crate) fn new() -> Result<Self, Error> {
-        Ok(Self { process: ids::random()?, next: AtomicU64::new(1) })
+        let process = ids::random()?;
+        Ok(Self { process, next: AtomicU64::new(1), collector: Owner::embedded(process, 0) })
     }
 
     pub(crate) fn another(&self) -> Owner {
         let number = self.next.fetch_add(1, Ordering::SeqCst);
-        Owner { name: format!("own_{:032x}_{number}", self.process), beating: AtomicBool::new(false) }
+        Owner::embedded(self.process, number)
     }
 }
 
@@ -39,6 +43,10 @@ pub(crate) struct Owner {
 }
 
 impl Owner {
+    fn embedded(process: u128, number: u64) -> Self {
+        Self { name: format!("own_{process:032x}_{number}"), beating: AtomicBool::new(false) }
+    }
+
     /// A new remote worker of `caller`'s.
     pub(crate) fn new_remote(caller: &Principal) -> Result<Self, Error> {
         let name = format!("{}{:032x}", remote_prefix(caller), ids::random()?);

@@ -8,6 +8,7 @@ use sayso::{
     Answer, Desk, ErrorCode, Failure, Fence, FenceToken, Handed, People, Received, RoundId, Sayso, Status, Step,
 };
 use sayso_core::round::Digest;
+use sayso_store::Store;
 use support::{LONG, Place, address, agent, code, live, street};
 
 #[tokio::test]
@@ -29,6 +30,23 @@ async fn an_answer_that_is_waited_for_takes_one_transaction() {
     assert_eq!(desk.collect(round, "once", LONG).await, Ok(collected), "the same key reads it again");
     assert_eq!(people.answer(round, street("x"), "k").await.expect("the same record").status, Status::Resolved);
     assert_eq!(code(desk.collect(round, "twice", LONG).await), ErrorCode::ManagedInputState);
+}
+
+#[tokio::test]
+async fn whoever_collects_here_does_so_under_one_name() {
+    let place = Place::new();
+    let (sayso, store) = place.open_moody();
+    let mut names = std::collections::BTreeSet::new();
+    for key in ["first", "second"] {
+        // As each request over HTTP has a desk of its own.
+        let desk = sayso.desk(agent());
+        let round = desk.ask(address(), None).await.expect("stored").round_id;
+        sayso.people().answer(round, street("x"), "k").await.expect("accepted");
+        desk.collect(round, key, LONG).await.expect("collected");
+        let row = store.row(round).await.expect("is read").expect("is there");
+        names.insert(row.fence.expect("who collected").owner);
+    }
+    assert_eq!(names.len(), 1, "each name is stored for good: {names:?}");
 }
 
 #[tokio::test]

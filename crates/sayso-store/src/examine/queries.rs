@@ -99,7 +99,7 @@ pub(crate) fn questions(now: UnixMs, orphans: &Orphans, events_at: &str) -> Vec<
             Question::Owners,
             format!(
                 "SELECT named.owner, owners.expires_at, {held}, {lives}
-                 FROM (SELECT owner FROM owners
+                 FROM (SELECT owner FROM owners WHERE expires_at IS NOT NULL
                        UNION SELECT owner FROM rounds WHERE owner IS NOT NULL AND {UNFINISHED}
                        UNION SELECT owner FROM executions WHERE owner IS NOT NULL AND outcome IS NULL) AS named
                  LEFT JOIN owners ON owners.owner = named.owner ORDER BY named.owner LIMIT {ROWS}"

@@ -93,7 +93,7 @@ fn in_new_file<T>(folder: &Path, work: impl FnOnce(&Connection) -> rusqlite::Res
         db.pragma_update(None, "journal_mode", "WAL")?;
         db.pragma_update(None, "synchronous", "FULL")?;
         db.pragma_update(None, "temp_store", "MEMORY")?;
-        db.pragma_update(None, "cache_size", -16_000)?;
+        db.pragma_update(None, "cache_size", -2_000)?;
         db.execute_batch(TABLES)?;
         work(&db)
     };

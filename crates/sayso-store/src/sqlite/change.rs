@@ -11,22 +11,22 @@ use super::statements::{Binding, Sql, Statements};
 struct Group {
     columns: &'static str,
     differs: fn(&Round, &Round) -> bool,
-    bind: fn(&Round, &mut Binding<'_, '_>) -> rusqlite::Result<()>,
+    bind: fn(&Change, &mut Binding<'_, '_>) -> rusqlite::Result<()>,
 }
 
 const GROUPS: [Group; 7] = [
     Group {
-        columns: "owner = ?, token = ?",
+        columns: "holder = ?, token = ?",
         differs: |before, after| before.fence != after.fence,
-        bind: |round, to| {
-            to.put(round.fence.as_ref().map(|fence| fence.owner.as_str()))?;
-            to.put(round.fence.as_ref().map(|fence| fence.token.0.to_be_bytes()))
+        bind: |change, to| {
+            to.put(change.holder)?;
+            to.put(change.after.fence.as_ref().map(|fence| fence.token.0.to_be_bytes()))
         },
     },
     Group {
         columns: "answered_at = ?",
         differs: |before, after| before.answered != after.answered,
-        bind: |round, to| to.put(round.answered.as_ref().map(|answered| answered.at.0)),
+        bind: |change, to| to.put(change.after.answered.as_ref().map(|answered| answered.at.0)),
     },
     Group {
         columns: "delivery_attempts = ?, delivery_started_at = ?, delivered_at = ?",
@@ -34,34 +34,34 @@ const GROUPS: [Group; 7] = [
             (before.delivery_attempts, before.delivery_started_at, before.delivered_at)
                 != (after.delivery_attempts, after.delivery_started_at, after.delivered_at)
         },
-        bind: |round, to| {
-            to.put(round.delivery_attempts)?;
-            to.put(round.delivery_started_at.map(|at| at.0))?;
-            to.put(round.delivered_at.map(|at| at.0))
+        bind: |Change { after, .. }, to| {
+            to.put(after.delivery_attempts)?;
+            to.put(after.delivery_started_at.map(|at| at.0))?;
+            to.put(after.delivered_at.map(|at| at.0))
         },
     },
     Group {
         columns: "collect_key = ?",
         differs: |before, after| before.collect_key != after.collect_key,
-        bind: |round, to| to.put(round.collect_key.as_deref()),
+        bind: |change, to| to.put(change.after.collect_key.as_deref()),
     },
     Group {
         columns: "url_completed_at = ?",
         differs: |before, after| before.url_completed_at != after.url_completed_at,
-        bind: |round, to| to.put(round.url_completed_at.map(|at| at.0)),
+        bind: |change, to| to.put(change.after.url_completed_at.map(|at| at.0)),
     },
     Group {
         columns: "finished_at = ?",
         differs: |before, after| before.finished_at != after.finished_at,
-        bind: |round, to| to.put(round.finished_at.map(|at| at.0)),
+        bind: |change, to| to.put(change.after.finished_at.map(|at| at.0)),
     },
     Group {
         columns: "failure_code = ?, failure_message = ?, withdrawn_from = ?",
         differs: |before, after| before.failure != after.failure,
-        bind: |round, to| {
-            to.put(round.failure.as_ref().map(|failure| failure.code.as_str()))?;
-            to.put(round.failure.as_ref().map(|failure| failure.message.as_str()))?;
-            to.put(withdrawn_from(round))
+        bind: |Change { after, .. }, to| {
+            to.put(after.failure.as_ref().map(|failure| failure.code.as_str()))?;
+            to.put(after.failure.as_ref().map(|failure| failure.message.as_str()))?;
+            to.put(withdrawn_from(after))
         },
     },
 ];
@@ -93,6 +93,8 @@ pub(super) struct Change {
     pub(super) n: i64,
     pub(super) before: Arc<Round>,
     pub(super) after: Arc<Round>,
+    /// The number of whoever holds it afterwards.
+    pub(super) holder: Option<i64>,
 }
 
 impl Waiting {
@@ -121,7 +123,7 @@ impl Change {
             to.put(self.after.status.as_str())?;
             to.put(self.after.rev)?;
             for group in chosen(groups) {
-                (group.bind)(&self.after, to)?;
+                (group.bind)(&self, to)?;
             }
             to.put(self.n)
         })

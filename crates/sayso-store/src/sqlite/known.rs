@@ -5,7 +5,6 @@ use std::cell::RefCell;
 use std::hash::Hash;
 use std::sync::Arc;
 
-use foldhash::{HashMap, HashMapExt as _};
 use sayso_core::command::{DeliveryContent, Write};
 use sayso_core::execution::Execution;
 use sayso_core::id::{ExecutionId, RoundId};
@@ -13,7 +12,9 @@ use sayso_core::json::Json;
 use sayso_core::round::Round;
 use sayso_core::time::UnixMs;
 
-/// Rows of a kind that are remembered; past this all are forgotten, which only costs reads.
+use crate::Recent;
+
+/// Rows of a kind that are remembered; of those that are not, each is read once.
 const ROWS_MAX: usize = 8_192;
 /// Answers and opaque states up to this length are remembered.
 const TEXT_BYTES_MAX: usize = 4_096;
@@ -26,6 +27,8 @@ pub(super) struct Known {
     executions: Kept<ExecutionId, KnownExecution>,
     /// `None`: there is no such row.
     owners: Kept<String, Option<UnixMs>>,
+    /// The numbers of workers.
+    numbers: Kept<String, i64>,
 }
 
 struct KnownRound {
@@ -42,11 +45,11 @@ struct KnownExecution {
     unfinished: Option<Vec<RoundId>>,
 }
 
-struct Kept<K, V>(RefCell<HashMap<K, V>>);
+struct Kept<K, V>(RefCell<Recent<K, V, ROWS_MAX>>);
 
 impl<K, V> Default for Kept<K, V> {
     fn default() -> Self {
-        Self(RefCell::new(HashMap::new()))
+        Self(RefCell::default())
     }
 }
 
@@ -63,11 +66,7 @@ impl<K: Eq + Hash, V> Kept<K, V> {
         }
     }
     fn put(&self, key: K, value: V) {
-        let mut rows = self.0.borrow_mut();
-        if rows.len() >= ROWS_MAX {
-            rows.clear();
-        }
-        rows.insert(key, value);
+        self.0.borrow_mut().put(key, value);
     }
     fn forget(&self, key: &K) {
         self.0.borrow_mut().remove(key);
@@ -103,6 +102,9 @@ impl Known {
     pub(super) fn owner(&self, owner: &str) -> Option<Option<UnixMs>> {
         self.owners.get(owner, |until| *until)
     }
+    pub(super) fn number(&self, owner: &str) -> Option<i64> {
+        self.numbers.get(owner, |n| *n)
+    }
     pub(super) fn content(&self, id: RoundId) -> Option<DeliveryContent> {
         let content = |known: &KnownRound| {
             Some(DeliveryContent { responses: known.answer.clone()?, request_state: known.state.clone()? })
@@ -123,6 +125,9 @@ impl Known {
     }
     pub(super) fn found_owner(&self, owner: &str, until: Option<UnixMs>) {
         self.owners.put(owner.to_owned(), until);
+    }
+    pub(super) fn found_number(&self, owner: &str, n: i64) {
+        self.numbers.put(owner.to_owned(), n);
     }
 
     /// A round that has been stored as number `n`.

@@ -10,8 +10,8 @@ use sayso_core::error::Error;
 use super::{durable, earlier, unavailable};
 
 /// The schema this process knows; a file of a later one is refused, and so is every write once one appears.
-pub(super) const SCHEMA_VERSION: i64 = 7;
-const MIGRATIONS: [&str; 7] = [
+pub(super) const SCHEMA_VERSION: i64 = 8;
+const MIGRATIONS: [&str; 8] = [
     include_str!("../../migrations/sqlite/0001_rounds.sql"),
     include_str!("../../migrations/sqlite/0002_quiet_hops.sql"),
     include_str!("../../migrations/sqlite/0003_round_details.sql"),
@@ -19,6 +19,7 @@ const MIGRATIONS: [&str; 7] = [
     include_str!("../../migrations/sqlite/0005_narrow_states.sql"),
     include_str!("../../migrations/sqlite/0006_reviewed.sql"),
     include_str!("../../migrations/sqlite/0007_short_events.sql"),
+    include_str!("../../migrations/sqlite/0008_numbered_owners.sql"),
 ];
 
 /// The busy handler gives up after about five seconds of waits of 175 µs on average.
@@ -81,7 +82,8 @@ pub(super) fn connection(path: &Path) -> Result<Connection, Error> {
         db.pragma_update(None, "synchronous", "FULL")?;
         db.pragma_update(None, "foreign_keys", false)?;
         db.pragma_update(None, "temp_store", "MEMORY")?;
-        db.pragma_update(None, "cache_size", -16_000)?;
+        // After a transaction that moved pages SQLite walks its whole cache: a large one costs the writer more than it saves.
+        db.pragma_update(None, "cache_size", -2_000)?;
         // Plans do not depend on bound values; otherwise SQLite compiles the joins anew on each use.
         db.set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         db.set_prepared_statement_cache_capacity(64);

@@ -32,16 +32,16 @@ impl Sql {
             Self::Commit => "COMMIT".to_owned(),
             Self::InsertFacts => insert("round_facts", rows::FACT_COLUMNS),
             Self::InsertState => {
-                insert("round_states", "n, id, status, rev, owner, token, deadline, sought, delivery_attempts")
+                insert("round_states", "n, id, status, rev, holder, token, deadline, sought, delivery_attempts")
             }
             Self::ChangeRound(groups) => super::change::statement(groups),
             Self::InsertAnswer => insert(
                 "round_answers",
-                "n, answer_key, answer_hash, answered_by, answered_channel, answered_action, submitted, effective",
+                "n, answer_key, answer_hash, answered_by, answered_channel, answered_action, submitted, instead",
             ),
-            Self::InsertExecution => insert("executions", rows::EXECUTION_COLUMNS),
+            Self::InsertExecution => insert("execution_states", rows::EXECUTION_COLUMNS),
             Self::ChangeExecution => {
-                "UPDATE executions SET owner = ?, ends_with_round = ?, finished_at = ?, outcome = ?, failure_code = ?, \
+                "UPDATE execution_states SET holder = ?, ends_with_round = ?, finished_at = ?, outcome = ?, failure_code = ?, \
                  failure_message = ?, collected_at = ? WHERE id = ?"
                     .to_owned()
             }

@@ -31,7 +31,7 @@ impl Writing<'_, '_> {
         let (statements, db) = (self.statements, self.statements.db);
         match write {
             Write::NewRound { round, requests, calls, suggestion_of, request_state } => {
-                let n = put_round(statements, round, (requests, calls, *suggestion_of))?;
+                let n = self.put_round(round, (requests, calls, *suggestion_of))?;
                 if let Some(state) = request_state {
                     db.prepare_cached("INSERT INTO request_states (round_id, request_state) VALUES (?1, ?2)")?
                         .execute(params![round.id.to_bytes(), state])?;
@@ -60,9 +60,9 @@ impl Writing<'_, '_> {
                     creation.fingerprint
                 ])?;
             }
-            Write::NewExecution(execution) => put_execution(statements, execution)?,
+            Write::NewExecution(execution) => self.put_execution(execution)?,
             Write::Execution(execution) if self.known.is_stored(execution) => {}
-            Write::Execution(execution) => change_execution(statements, execution)?,
+            Write::Execution(execution) => self.change_execution(execution)?,
             Write::Result { execution, result } => {
                 db.prepare_cached("INSERT INTO results (execution_id, result) VALUES (?1, ?2)")?
                     .execute(params![execution.to_bytes(), result.as_str()])?;
@@ -72,7 +72,7 @@ impl Writing<'_, '_> {
                 to.put(until.0)
             })?,
             Write::Owner { owner, expires_at: None } => {
-                db.prepare_cached("DELETE FROM owners WHERE owner = ?1")?.execute(params![owner])?;
+                db.prepare_cached("UPDATE owners SET expires_at = NULL WHERE owner = ?1")?.execute(params![owner])?;
             }
             Write::Token(token) => put_token(db, token)?,
             Write::Grant(grant) => put_grant(db, grant)?,
@@ -98,7 +98,25 @@ impl Writing<'_, '_> {
                 (n, Arc::new(before))
             }
         };
-        Ok(self.waiting.put(self.statements, Change { n, before, after: after.clone() })?)
+        let holder = self.holder(after)?;
+        Ok(self.waiting.put(self.statements, Change { n, before, after: after.clone(), holder })?)
+    }
+
+    /// The number of whoever holds the round.
+    fn holder(&self, round: &Round) -> rusqlite::Result<Option<i64>> {
+        round.fence.as_ref().map(|fence| self.number(&fence.owner)).transpose()
+    }
+
+    /// The number of a worker, which it keeps.
+    fn number(&self, owner: &str) -> rusqlite::Result<i64> {
+        if let Some(n) = self.known.number(owner) {
+            return Ok(n);
+        }
+        // What is there already is changed to what it is, since a row that is left alone is not returned.
+        let sql = "INSERT INTO owners (owner) VALUES (?1) ON CONFLICT (owner) DO UPDATE SET owner = owner RETURNING n";
+        let n = self.statements.db.prepare_cached(sql)?.query_row([owner], |row| row.get(0))?;
+        self.known.found_number(owner, n);
+        Ok(n)
     }
 
     /// Stores the answer with who gave it, which the round says that was written just before.
@@ -116,50 +134,87 @@ impl Writing<'_, '_> {
             to.put(answered.channel.as_str())?;
             to.put(answered.action.map(|action| action.as_str()))?;
             to.put(submitted.as_str())?;
-            to.put(effective.as_str())
+            to.put((effective != submitted).then(|| effective.as_str()))
         })?;
         Ok(())
     }
-}
 
-/// Stores a new round, and answers with its number.
-fn put_round(
-    statements: &Statements<'_>,
-    round: &Round,
-    (requests, calls, suggestion_of): (&Json, &Json, Option<RoundId>),
-) -> rusqlite::Result<i64> {
-    statements.run(Sql::InsertFacts, |to| {
-        to.put(round.id.to_bytes())?;
-        to.put(round.execution_id.to_bytes())?;
-        to.put(round.logical_operation_id.as_str())?;
-        to.put(round.server.as_str())?;
-        to.put(round.operation_kind.as_str())?;
-        to.put(round.operation_name.as_str())?;
-        to.put(round.asked_by.to_string())?;
-        to.put(round.delivery.as_str())?;
-        to.put(round.index)?;
-        to.put(round.limit)?;
-        to.put(round.created_at.0)?;
-        to.put(round.digest.to_bytes())?;
-        to.put(round.has_approval)?;
-        to.put(requests.as_str())?;
-        to.put(calls.as_str())?;
-        to.put(suggestion_of.map(RoundId::to_bytes))
-    })?;
-    let n = statements.db.last_insert_rowid();
-    let operation = round.logical_operation_id.as_str();
-    statements.run(Sql::InsertState, |to| {
-        to.put(n)?;
-        to.put(round.id.to_bytes())?;
-        to.put(round.status.as_str())?;
-        to.put(round.rev)?;
-        to.put(round.fence.as_ref().map(|fence| fence.owner.as_str()))?;
-        to.put(round.fence.as_ref().map(|fence| fence.token.0.to_be_bytes()))?;
-        to.put(round.deadline.map(|at| at.0))?;
-        to.put(is_sought(operation).then_some(operation))?;
-        to.put(round.delivery_attempts)
-    })?;
-    Ok(n)
+    /// Stores a new round, and answers with its number.
+    fn put_round(
+        &self,
+        round: &Round,
+        (requests, calls, suggestion_of): (&Json, &Json, Option<RoundId>),
+    ) -> rusqlite::Result<i64> {
+        let (statements, holder) = (self.statements, self.holder(round)?);
+        statements.run(Sql::InsertFacts, |to| {
+            to.put(round.id.to_bytes())?;
+            to.put(round.execution_id.to_bytes())?;
+            to.put(round.logical_operation_id.as_str())?;
+            to.put(round.server.as_str())?;
+            to.put(round.operation_kind.as_str())?;
+            to.put(round.operation_name.as_str())?;
+            to.put(round.asked_by.to_string())?;
+            to.put(round.delivery.as_str())?;
+            to.put(round.index)?;
+            to.put(round.limit)?;
+            to.put(round.created_at.0)?;
+            to.put(round.digest.to_bytes())?;
+            to.put(round.has_approval)?;
+            to.put(requests.as_str())?;
+            to.put(calls.as_str())?;
+            to.put(suggestion_of.map(RoundId::to_bytes))
+        })?;
+        let n = statements.db.last_insert_rowid();
+        let operation = round.logical_operation_id.as_str();
+        statements.run(Sql::InsertState, |to| {
+            to.put(n)?;
+            to.put(round.id.to_bytes())?;
+            to.put(round.status.as_str())?;
+            to.put(round.rev)?;
+            to.put(holder)?;
+            to.put(round.fence.as_ref().map(|fence| fence.token.0.to_be_bytes()))?;
+            to.put(round.deadline.map(|at| at.0))?;
+            to.put(is_sought(operation).then_some(operation))?;
+            to.put(round.delivery_attempts)
+        })?;
+        Ok(n)
+    }
+
+    /// The number of the worker that it lives in.
+    fn owner_of(&self, execution: &Execution) -> rusqlite::Result<Option<i64>> {
+        execution.owner.as_deref().map(|owner| self.number(owner)).transpose()
+    }
+
+    fn put_execution(&self, execution: &Execution) -> rusqlite::Result<()> {
+        let (failure, holder) = (failure_of(execution), self.owner_of(execution)?);
+        self.statements.run(Sql::InsertExecution, |to| {
+            to.put(execution.id.to_bytes())?;
+            to.put(execution.kind.as_str())?;
+            to.put(execution.started_by.to_string())?;
+            to.put(holder)?;
+            to.put(execution.ends_with_round)?;
+            to.put(execution.created_at.0)?;
+            to.put(execution.finished_at.map(|at| at.0))?;
+            to.put(execution.outcome.as_ref().map(Outcome::as_str))?;
+            to.put(failure.map(|failure| failure.code.as_str()))?;
+            to.put(failure.map(|failure| failure.message.as_str()))?;
+            to.put(execution.collected_at.map(|at| at.0))
+        })
+    }
+
+    fn change_execution(&self, execution: &Execution) -> rusqlite::Result<()> {
+        let (failure, holder) = (failure_of(execution), self.owner_of(execution)?);
+        self.statements.run(Sql::ChangeExecution, |to| {
+            to.put(holder)?;
+            to.put(execution.ends_with_round)?;
+            to.put(execution.finished_at.map(|at| at.0))?;
+            to.put(execution.outcome.as_ref().map(Outcome::as_str))?;
+            to.put(failure.map(|failure| failure.code.as_str()))?;
+            to.put(failure.map(|failure| failure.message.as_str()))?;
+            to.put(execution.collected_at.map(|at| at.0))?;
+            to.put(execution.id.to_bytes())
+        })
+    }
 }
 
 fn failure_of(execution: &Execution) -> Option<&Failure> {
@@ -167,37 +222,6 @@ fn failure_of(execution: &Execution) -> Option<&Failure> {
         Some(Outcome::Failed(failure)) => Some(failure),
         _ => None,
     }
-}
-
-fn put_execution(statements: &Statements<'_>, execution: &Execution) -> rusqlite::Result<()> {
-    let failure = failure_of(execution);
-    statements.run(Sql::InsertExecution, |to| {
-        to.put(execution.id.to_bytes())?;
-        to.put(execution.kind.as_str())?;
-        to.put(execution.started_by.to_string())?;
-        to.put(execution.owner.as_deref())?;
-        to.put(execution.ends_with_round)?;
-        to.put(execution.created_at.0)?;
-        to.put(execution.finished_at.map(|at| at.0))?;
-        to.put(execution.outcome.as_ref().map(Outcome::as_str))?;
-        to.put(failure.map(|failure| failure.code.as_str()))?;
-        to.put(failure.map(|failure| failure.message.as_str()))?;
-        to.put(execution.collected_at.map(|at| at.0))
-    })
-}
-
-fn change_execution(statements: &Statements<'_>, execution: &Execution) -> rusqlite::Result<()> {
-    let failure = failure_of(execution);
-    statements.run(Sql::ChangeExecution, |to| {
-        to.put(execution.owner.as_deref())?;
-        to.put(execution.ends_with_round)?;
-        to.put(execution.finished_at.map(|at| at.0))?;
-        to.put(execution.outcome.as_ref().map(Outcome::as_str))?;
-        to.put(failure.map(|failure| failure.code.as_str()))?;
-        to.put(failure.map(|failure| failure.message.as_str()))?;
-        to.put(execution.collected_at.map(|at| at.0))?;
-        to.put(execution.id.to_bytes())
-    })
 }
 
 fn put_token(db: &Connection, token: &Token) -> rusqlite::Result<()> {

@@ -37,6 +37,18 @@ pub fn open_hinting(folder: &Path, hints: Arc<dyn Hints>) -> SqliteStore {
     SqliteStore::open(&file_in(folder), options).expect("opens")
 }
 
+/// Runs SQL on the file, as a tool of the operator's would.
+pub fn sql(folder: &Path, statements: &str) {
+    let db = rusqlite::Connection::open(file_in(folder)).expect("opens");
+    db.execute_batch(statements).expect("runs");
+}
+
+/// The rows of a table or view of the file.
+pub fn count(folder: &Path, table: &str) -> i64 {
+    let db = rusqlite::Connection::open(file_in(folder)).expect("opens");
+    db.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).expect("is counted")
+}
+
 pub fn json(text: &str) -> Json {
     Json::parse(text).expect("JSON")
 }

@@ -11,9 +11,12 @@ use super::{every, first, json, maybe_word, moment, row_count, word};
 use crate::ExecutionFilter;
 use crate::pending::PENDING;
 
-/// The columns of an execution's row in the order they are read and written. How many of its rounds are pending is counted.
-pub(crate) const COLUMNS: &str = "id, kind, started_by, owner, ends_with_round, created_at, finished_at, outcome, failure_code, \
+/// The columns of an execution's row in the order they are written. How many of its rounds are pending is counted.
+pub(crate) const COLUMNS: &str = "id, kind, started_by, holder, ends_with_round, created_at, finished_at, outcome, failure_code, \
     failure_message, collected_at";
+/// The same as they are read.
+const READ: &str = "id, kind, started_by, (SELECT owner FROM owners WHERE owners.n = holder), ends_with_round, created_at, \
+    finished_at, outcome, failure_code, failure_message, collected_at";
 
 /// The row; its pending rounds are not counted yet.
 fn read(row: &Row<'_>) -> Result<Execution, ReadError> {
@@ -53,7 +56,7 @@ pub(crate) fn execution_with_pending(
     db: &Connection,
     id: ExecutionId,
 ) -> Result<Option<(Execution, Vec<RoundId>)>, ReadError> {
-    let mut statement = db.prepare_cached(&format!("SELECT {COLUMNS} FROM executions WHERE id = ?1"))?;
+    let mut statement = db.prepare_cached(&format!("SELECT {READ} FROM execution_states WHERE id = ?1"))?;
     first(&mut statement.query(params![id.to_bytes()])?, read)?.map(|found| with_pending(db, found)).transpose()
 }
 
@@ -78,7 +81,7 @@ pub(crate) fn executions(
     filter: &ExecutionFilter,
 ) -> Result<Vec<(Execution, Vec<RoundId>)>, ReadError> {
     let mut statement = db.prepare_cached(&format!(
-        "SELECT {COLUMNS} FROM executions WHERE (?1 IS NULL OR started_by = ?1) AND (?2 IS NULL OR id < ?2)
+        "SELECT {READ} FROM execution_states WHERE (?1 IS NULL OR started_by = ?1) AND (?2 IS NULL OR id < ?2)
          ORDER BY id DESC LIMIT ?3"
     ))?;
     let starter = filter.started_by.as_ref().map(ToString::to_string);
@@ -94,5 +97,5 @@ pub(crate) fn result(db: &Connection, id: ExecutionId) -> Result<Option<Json>, R
 
 pub(crate) fn owner(db: &Connection, owner: &str) -> Result<Option<UnixMs>, ReadError> {
     let mut statement = db.prepare_cached("SELECT expires_at FROM owners WHERE owner = ?1")?;
-    first(&mut statement.query(params![owner])?, |row| Ok(UnixMs(row.get(0)?)))
+    Ok(first(&mut statement.query(params![owner])?, |row| Ok(moment(row, 0)?))?.flatten())
 }

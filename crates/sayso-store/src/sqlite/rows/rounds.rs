@@ -20,7 +20,8 @@ pub(crate) const FACT_COLUMNS: &str = "id, execution_id, operation, server, oper
 
 /// The columns of a round in the order they are read.
 const COLUMNS: &str = "facts.id, execution_id, operation, server, operation_kind, operation_name, asked_by, delivery, \
-    round_index, round_limit, created_at, deadline, digest, has_approval, status, rev, owner, token, \
+    round_index, round_limit, created_at, deadline, digest, has_approval, status, rev, \
+    (SELECT owner FROM owners WHERE owners.n = holder), token, \
     delivery_attempts, answer_key, answer_hash, answered_by, answered_channel, answered_at, answered_action, \
     collect_key, delivery_started_at, delivered_at, finished_at, url_completed_at, failure_code, failure_message";
 const COLUMN_COUNT: usize = 32;
@@ -143,7 +144,7 @@ pub(crate) fn creation(
 
 pub(crate) fn content(db: &Connection, id: RoundId) -> Result<Option<DeliveryContent>, ReadError> {
     let mut statement = db.prepare_cached(
-        "SELECT effective, request_state FROM round_facts JOIN round_answers USING (n)
+        "SELECT coalesce(instead, submitted), request_state FROM round_facts JOIN round_answers USING (n)
          LEFT JOIN request_states ON round_id = id WHERE id = ?1",
     )?;
     first(&mut statement.query(params![id.to_bytes()])?, |row| {
@@ -163,8 +164,9 @@ pub(crate) fn request_state(db: &Connection, id: RoundId) -> Result<Option<Strin
 }
 
 pub(crate) fn answer(db: &Connection, id: RoundId) -> Result<Option<StoredAnswer>, ReadError> {
-    let mut statement =
-        db.prepare_cached("SELECT submitted, effective FROM round_facts JOIN round_answers USING (n) WHERE id = ?1")?;
+    let mut statement = db.prepare_cached(
+        "SELECT submitted, coalesce(instead, submitted) FROM round_facts JOIN round_answers USING (n) WHERE id = ?1",
+    )?;
     first(&mut statement.query(params![id.to_bytes()])?, |row| {
         Ok(StoredAnswer {
             submitted: json(&row.get::<_, String>(0)?, "answer")?,

@@ -26,12 +26,11 @@ pub(crate) fn next_deadline(db: &Connection) -> Result<Option<UnixMs>, ReadError
 
 pub(crate) fn abandoned(db: &Connection, now: UnixMs, limit: usize) -> Result<Vec<Abandoned>, ReadError> {
     let mut held = db.prepare_cached(
-        "SELECT states.id, execution_id, states.owner, token, owners.expires_at
+        "SELECT states.id, execution_id, owner, token, expires_at
          FROM round_states AS states CROSS JOIN round_facts AS facts ON facts.n = states.n
-           LEFT JOIN owners ON owners.owner = states.owner
-         WHERE states.owner IS NOT NULL AND finished_at IS NULL AND delivery = 'live'
-           AND (owners.expires_at IS NULL OR owners.expires_at <= ?1)
-         ORDER BY states.owner, states.n LIMIT ?2",
+           CROSS JOIN owners ON owners.n = holder
+         WHERE holder IS NOT NULL AND finished_at IS NULL AND delivery = 'live' AND (expires_at IS NULL OR expires_at <= ?1)
+         ORDER BY holder, states.n LIMIT ?2",
     )?;
     let mut all = every(held.query(params![now.0, row_count(limit)])?, |row| {
         let owner: String = row.get(2)?;
@@ -44,13 +43,11 @@ pub(crate) fn abandoned(db: &Connection, now: UnixMs, limit: usize) -> Result<Ve
         })
     })?;
     let mut running = db.prepare_cached(
-        "SELECT executions.id, executions.owner, owners.expires_at
-         FROM executions LEFT JOIN owners ON owners.owner = executions.owner
-         WHERE executions.owner IS NOT NULL AND executions.outcome IS NULL
-           AND (owners.expires_at IS NULL OR owners.expires_at <= ?1)
+        "SELECT states.id, owner, expires_at FROM execution_states AS states CROSS JOIN owners ON owners.n = holder
+         WHERE holder IS NOT NULL AND outcome IS NULL AND (expires_at IS NULL OR expires_at <= ?1)
            AND NOT EXISTS (SELECT 1 FROM round_facts JOIN round_states USING (n)
-                           WHERE execution_id = executions.id AND round_states.finished_at IS NULL)
-         ORDER BY executions.owner, executions.id LIMIT ?2",
+                           WHERE execution_id = states.id AND round_states.finished_at IS NULL)
+         ORDER BY holder, states.id LIMIT ?2",
     )?;
     all.extend(every(running.query(params![now.0, row_count(limit)])?, |row| {
         Ok(Abandoned {
