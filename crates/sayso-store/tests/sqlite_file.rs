@@ -10,12 +10,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use sayso_core::command::Command;
 use sayso_core::error::{Error, ErrorCode};
-use sayso_core::event::{Event, EventBody, NewEvent};
 use sayso_core::id::ExecutionId;
 use sayso_core::limits::TOOLS_REVIEWED_MAX;
-use sayso_core::principal::{Channel, Principal};
 use sayso_core::round::{Fence, FenceToken, Status};
-use sayso_core::time::UnixMs;
 use sayso_store::{ChangedRound, Hints, RoundFilter, Store};
 use support::{answering, asking, count, file_in, open, open_hinting, round_id, sql, try_open};
 use tokio::sync::Notify;

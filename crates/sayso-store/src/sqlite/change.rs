@@ -123,7 +123,7 @@ impl Change {
             to.put(self.after.status.as_str())?;
             to.put(self.after.rev)?;
             for group in chosen(groups) {
-                (group.bind)(&self, to)?;
+                (group.bind)(self, to)?;
             }
             to.put(self.n)
         })

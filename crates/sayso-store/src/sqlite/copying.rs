@@ -10,11 +10,16 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use rusqlite::Connection;
 
-/// The log is copied once it has so many pages: each page once, however often it was written meanwhile, so that a longer log is
-/// less work. Up to this one SQLite finds pages in it by a single table, and it stays in the machine's memory.
-const PAGES: usize = 4_000;
+/// The log is copied once it has so many pages, as SQLite by itself would. Whoever commits meanwhile waits for the disk the
+/// longer, the longer the log is.
+const PAGES: usize = 1_000;
+/// The same while many commit at once, each of whom waits longer than that anyway: a page is copied once, however often it was
+/// written, so that a longer log is less work. Up to this length SQLite finds pages in it by a single table.
+const PAGES_OF_MANY: usize = 4_000;
+/// So many units in one transaction are many.
+const MANY: usize = 100;
 /// A log that could not be begun anew, because somebody still reads from it, is copied again after so many more.
-const PAGES_MORE: usize = 1_000;
+const PAGES_MORE: usize = 250;
 
 /// How far a copy is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -67,8 +72,9 @@ impl Copies {
         Ok(Self { pages, copied: 0, progress: Progress::Rests, thread })
     }
 
-    /// The writer is between two transactions.
-    pub(super) fn go_on(&mut self, writing: &Connection) {
+    /// The writer is between two transactions, of which the last was of so many units.
+    pub(super) fn go_on(&mut self, writing: &Connection, units: usize) {
+        let enough = if units < MANY { PAGES } else { PAGES_OF_MANY };
         let pages = self.pages.load(Ordering::Relaxed);
         if pages < self.copied {
             self.copied = 0;
@@ -78,7 +84,7 @@ impl Copies {
             self.progress = Progress::Nearly;
         }
         match self.progress {
-            Progress::Rests if pages >= PAGES.max(self.copied + PAGES_MORE) => {
+            Progress::Rests if pages >= enough.max(self.copied + PAGES_MORE) => {
                 if thread.asked.try_send(()).is_ok() {
                     self.progress = Progress::UnderWay;
                 }
@@ -134,32 +140,37 @@ mod tests {
             Self { _folder: folder, path, db, copies }
         }
 
-        /// Writes until a copy has been asked for, been made, and what came meanwhile been copied. The longest log.
-        fn write_until_copied(&mut self) -> usize {
-            let mut longest = 0;
+        /// Writes until a copy has been asked for, been made, and what came meanwhile been copied. How long the log was when
+        /// it was asked for, and at its longest.
+        fn write_until_copied(&mut self, units: usize) -> (usize, usize) {
+            let (mut asked_at, mut longest) = (0, 0);
             for _ in 0..100_000 {
                 self.db.execute("INSERT INTO t VALUES (randomblob(3000))", []).expect("written");
                 let was = self.copies.progress;
-                self.copies.go_on(&self.db);
-                longest = longest.max(self.copies.pages.load(Ordering::Relaxed));
+                self.copies.go_on(&self.db, units);
+                let pages = self.copies.pages.load(Ordering::Relaxed);
+                longest = longest.max(pages);
+                if was == Progress::Rests && self.copies.progress != Progress::Rests {
+                    asked_at = pages;
+                }
                 if was != Progress::Rests && self.copies.progress == Progress::Rests {
-                    return longest;
+                    return (asked_at, longest);
                 }
             }
-            longest
+            (asked_at, longest)
         }
     }
 
     #[test]
     fn a_log_that_was_copied_while_it_grew_begins_anew() {
         let mut rig = Rig::new();
-        for _ in 0..3 {
-            let longest = rig.write_until_copied();
-            assert!(longest >= PAGES, "{longest} pages");
+        for (units, enough) in [(1, PAGES), (MANY - 1, PAGES), (MANY, PAGES_OF_MANY), (1, PAGES)] {
+            let (asked_at, longest) = rig.write_until_copied(units);
+            assert!((enough..enough + 10).contains(&asked_at) && longest >= enough, "{asked_at}, {longest} pages");
             rig.db.execute("INSERT INTO t VALUES (1)", []).expect("written");
             let pages = rig.copies.pages.load(Ordering::Relaxed);
             assert!(pages < 10, "{pages} pages: the log was not begun anew");
-            rig.copies.go_on(&rig.db);
+            rig.copies.go_on(&rig.db, units);
         }
     }
 
@@ -168,11 +179,11 @@ mod tests {
         let mut rig = Rig::new();
         let reader = open::connection(&rig.path).expect("opens");
         reader.execute_batch("BEGIN; SELECT count(*) FROM t").expect("reads");
-        let first = rig.write_until_copied();
-        let second = rig.write_until_copied();
+        let (_, first) = rig.write_until_copied(1);
+        let (_, second) = rig.write_until_copied(1);
         assert!(second >= first + PAGES_MORE, "{first}, {second}");
         reader.execute_batch("COMMIT").expect("has read");
-        rig.write_until_copied();
+        rig.write_until_copied(1);
         rig.db.execute("INSERT INTO t VALUES (1)", []).expect("written");
         assert!(rig.copies.pages.load(Ordering::Relaxed) < 10, "the log was not begun anew");
     }

@@ -181,8 +181,9 @@ impl Thread<'_> {
             if units.is_empty() {
                 self.look_elsewhere();
             } else {
+                let count = units.len();
                 self.commit(units);
-                self.copies.go_on(self.statements.db);
+                self.copies.go_on(self.statements.db, count);
             }
         }
     }
