@@ -13,7 +13,8 @@ use sayso_core::error::{Error, ErrorCode};
 use sayso_core::id::ExecutionId;
 use sayso_core::limits::TOOLS_REVIEWED_MAX;
 use sayso_core::round::{Fence, FenceToken, Status};
-use sayso_store::{ChangedRound, Hints, RoundFilter, Store};
+use sayso_store::clock::ManualClock;
+use sayso_store::{ChangedRound, Hints, RoundFilter, SqliteStore, Store};
 use support::{answering, asking, count, file_in, open, open_hinting, round_id, sql, try_open};
 use tokio::sync::Notify;
 
@@ -170,6 +171,30 @@ async fn a_row_that_says_nothing_we_know_is_corrupt_and_stops_nobody_else() {
     assert_eq!(store.commit(vec![collect]).await.map_err(|error| error.code()), Err(ErrorCode::CorruptSuspendedState));
     let row = store.round(round_id(2)).await.expect("is read").expect("is stored").row;
     assert_eq!(row.status, Status::ResponseValidated, "nothing was consumed");
+}
+
+#[tokio::test]
+async fn rows_that_lack_what_belongs_to_them_are_found_from_outside() {
+    for (damage, lacking) in [
+        (
+            "UPDATE round_states SET n = 99 WHERE n = 1",
+            ["rounds without their state", "rounds without what they ask"].as_slice(),
+        ),
+        ("DELETE FROM execution_states", &["rounds without their execution"]),
+        ("UPDATE execution_states SET holder = 99", &["rounds and executions whose worker has no name"]),
+        ("UPDATE round_states SET answered_at = 1", &["answered rounds without their answer"]),
+        ("UPDATE round_states SET status = 'failed'", &["finished rounds whose opaque state is still kept"]),
+        ("SELECT 1", &[]),
+    ] {
+        let folder = folder();
+        open(folder.path()).commit(vec![asking(1, 1)]).await.expect("stored");
+        sql(folder.path(), damage);
+        let clock = ManualClock::at(sayso_store::conformance::START);
+        let examined = SqliteStore::examine(&file_in(folder.path()), &clock);
+        let found = examined.orphans.iter().filter(|(_, count)| *count == 1);
+        assert_eq!(found.map(|(what, _)| *what).collect::<Vec<_>>(), lacking, "{damage}: {:?}", examined.unread);
+        assert_eq!(examined.orphans.len(), 6);
+    }
 }
 
 #[tokio::test]

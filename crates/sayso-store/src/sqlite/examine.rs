@@ -16,7 +16,7 @@ use crate::examine::{Backing, Cell, EntryFacts, Examined, FileFacts, Table, Walk
 /// Findings of SQLite's own check that are passed on.
 const DAMAGE_LINES: usize = 5;
 
-const ORPHANS: [(&str, &str); 5] = [
+const ORPHANS: [(&str, &str); 6] = [
     (
         "rounds without their state",
         "FROM round_facts AS facts
@@ -29,6 +29,11 @@ const ORPHANS: [(&str, &str); 5] = [
     (
         "rounds without their execution",
         "FROM round_facts WHERE NOT EXISTS (SELECT 1 FROM executions WHERE executions.id = round_facts.execution_id)",
+    ),
+    (
+        "rounds and executions whose worker has no name",
+        "FROM (SELECT holder FROM round_states UNION ALL SELECT holder FROM execution_states)
+         WHERE holder IS NOT NULL AND NOT EXISTS (SELECT 1 FROM owners WHERE owners.n = holder)",
     ),
     (
         "answered rounds without their answer",
