@@ -74,8 +74,11 @@ pub async fn run(place: &Place, args: DemoArgs) -> Result<(), CommandError> {
     }
     let stage = Stage::set(&sayso, args.listen).await?;
     let scene = Scene { sayso: &sayso, narrator, inbox: &stage.inbox, folder: &folder, answers };
+    let play = scene.play(stage.client_end, before.as_ref().map(|round| round.round_id));
+    tokio::pin!(play);
+    // The agent stays until the gateway has ended: otherwise it might be seen to leave before the gateway is stopped.
     let result = tokio::select! {
-        result = scene.play(stage.client_end, before.as_ref().map(|round| round.round_id)) => result,
+        result = &mut play => result,
         () = told => Err(CommandError::Stopped),
     };
     stage.stop.send_replace(true);
