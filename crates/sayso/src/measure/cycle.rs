@@ -42,10 +42,10 @@ pub(super) fn row_bytes() -> Result<RowBytes, Error> {
     let responses = written(serde_json::to_string(&answer()?.responses))?;
     // The ids, the digest, the names of operation, server, kind and asker, the limits and the time of creation.
     let identity = 16 + 32 + "mainbenchtoolbenchagent:benchlive".len() + 3 * 8;
-    // The key and the hash, who answered where and when, and the worker's name.
-    let answered = 32 + "answer-1person:local:userlibraryaccept".len() + 3 * 8 + 38;
-    // An answer is stored as submitted and as it takes effect.
-    Ok(RowBytes { request: identity + requests.len(), answer: answered + 2 * responses.len() })
+    // The key and the hash, who answered where and when.
+    let answered = 32 + "answer-1person:local:userlibraryaccept".len() + 3 * 8;
+    // SQLite has an answer that takes effect as submitted once, and a worker by number; PostgreSQL stores some bytes more.
+    Ok(RowBytes { request: identity + requests.len(), answer: answered + responses.len() })
 }
 
 /// What a run reached.
