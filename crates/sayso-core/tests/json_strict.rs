@@ -94,6 +94,25 @@ fn refuses_members_that_are_the_same_once_escapes_are_read() {
 }
 
 #[test]
+fn names_are_compared_within_their_object_however_many_there_are() {
+    for count in 1..40 {
+        // Each holds an object of the same names, which are others than these.
+        let object = |inner: &str| {
+            let members: Vec<_> = (0..count).map(|n| format!("\"m{n}\":{inner}")).collect();
+            format!("{{{}}}", members.join(","))
+        };
+        let nested = object(&object("1"));
+        assert_eq!(kind(&nested), None, "{count}");
+        for repeated in 0..count {
+            let outer = format!("{},\"m{repeated}\":2}}", nested.trim_end_matches('}').to_owned() + "}");
+            assert_eq!(kind(&outer), Some(Kind::DuplicateMember), "{count}, {repeated}");
+            let inner = nested.replacen("1}", &format!("1,\"m{repeated}\":2}}"), 1);
+            assert_eq!(kind(&inner), Some(Kind::DuplicateMember), "{count}, {repeated}");
+        }
+    }
+}
+
+#[test]
 fn bounds_bytes_and_depth() {
     let nested = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
     assert_eq!(kind(&nested(64)), None);

@@ -28,10 +28,17 @@ pub(super) struct Event {
     pub(super) range: Range<usize>,
 }
 
+/// Names of an object that are compared one by one; where there are more, all are sorted.
+const FEW_NAMES: usize = 16;
+
 enum Frame<'a> {
     Array,
-    /// The names met so far; none are kept when the text is known to be good.
-    Object(BTreeSet<Cow<'a, str>>),
+    /// The names met so far are those of the scanner from `first`, or all in `many`; none are kept when the text is known
+    /// to be good.
+    Object {
+        first: usize,
+        many: BTreeSet<Cow<'a, str>>,
+    },
 }
 
 #[derive(Clone, Copy)]
@@ -50,18 +57,28 @@ pub(super) struct Scanner<'a> {
     depth_max: usize,
     trusted: bool,
     stack: Vec<Frame<'a>>,
+    /// The names of the objects that are open, few of each.
+    names: Vec<Cow<'a, str>>,
     state: State,
 }
 
 impl<'a> Scanner<'a> {
     pub(super) fn strict(text: &'a str, depth_max: usize) -> Self {
         let depth_max = depth_max.min(JSON_DEPTH_CEILING);
-        Self { text, at: 0, depth_max, trusted: false, stack: Vec::new(), state: State::Value }
+        Self { text, at: 0, depth_max, trusted: false, stack: Vec::new(), names: Vec::new(), state: State::Value }
     }
 
     /// For text that has been read strictly before: names are not compared again and depth is not bounded.
     pub(super) fn trusted(text: &'a str) -> Self {
-        Self { text, at: 0, depth_max: usize::MAX, trusted: true, stack: Vec::new(), state: State::Value }
+        Self {
+            text,
+            at: 0,
+            depth_max: usize::MAX,
+            trusted: true,
+            stack: Vec::new(),
+            names: Vec::new(),
+            state: State::Value,
+        }
     }
 
     /// The next token, or none at the end of the text.
@@ -85,8 +102,8 @@ impl<'a> Scanner<'a> {
                     (Some(Frame::Array), Some(b']')) => {
                         return Ok(Some(self.close(Token::ArrayEnd)));
                     }
-                    (Some(Frame::Object(_)), Some(b',')) => self.step(State::Name),
-                    (Some(Frame::Object(_)), Some(b'}')) => {
+                    (Some(Frame::Object { .. }), Some(b',')) => self.step(State::Name),
+                    (Some(Frame::Object { .. }), Some(b'}')) => {
                         return Ok(Some(self.close(Token::ObjectEnd)));
                     }
                     (Some(_), _) => return Err(self.unexpected()),
@@ -129,7 +146,9 @@ impl<'a> Scanner<'a> {
     }
 
     fn close(&mut self, token: Token) -> Event {
-        self.stack.pop();
+        if let Some(Frame::Object { first, .. }) = self.stack.pop() {
+            self.names.truncate(first);
+        }
         let start = self.at;
         self.step(State::AfterValue);
         Event { token, range: start..self.at }
@@ -139,7 +158,8 @@ impl<'a> Scanner<'a> {
         let start = self.at;
         let token = match self.peek() {
             Some(b'{') => {
-                return self.open(Frame::Object(BTreeSet::new()), State::FirstName, Token::ObjectStart);
+                let frame = Frame::Object { first: self.names.len(), many: BTreeSet::new() };
+                return self.open(frame, State::FirstName, Token::ObjectStart);
             }
             Some(b'[') => return self.open(Frame::Array, State::FirstItem, Token::ArrayStart),
             Some(b'"') => {
@@ -168,9 +188,7 @@ impl<'a> Scanner<'a> {
         let range = start..self.at;
         if !self.trusted {
             let name = unescape(self.text.get(range.clone()).unwrap_or_default());
-            if let Some(Frame::Object(names)) = self.stack.last_mut()
-                && !names.insert(name)
-            {
+            if !self.is_new(name) {
                 return Err(JsonError { kind: JsonErrorKind::DuplicateMember, at_byte: start });
             }
         }
@@ -180,6 +198,19 @@ impl<'a> Scanner<'a> {
         }
         self.step(State::Value);
         Ok(Event { token: Token::Name, range })
+    }
+
+    /// Whether the innermost object has had no such name, which it has from now on.
+    fn is_new(&mut self, name: Cow<'a, str>) -> bool {
+        let Some(Frame::Object { first, many }) = self.stack.last_mut() else { return true };
+        let few = self.names.get(*first..).unwrap_or_default();
+        if few.len() < FEW_NAMES && many.is_empty() {
+            let is_new = !few.contains(&name);
+            self.names.push(name);
+            return is_new;
+        }
+        many.extend(self.names.drain(*first..));
+        many.insert(name)
     }
 
     fn word(&mut self, word: &str, token: Token) -> Result<Token, JsonError> {
