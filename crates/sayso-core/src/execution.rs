@@ -2,7 +2,7 @@
 
 use crate::id::ExecutionId;
 use crate::principal::Principal;
-use crate::round::Failure;
+use crate::round::{Delivery, Failure, Round, Status};
 use crate::time::UnixMs;
 
 /// What kind of run it is.
@@ -84,6 +84,16 @@ impl Outcome {
             Self::Lost => "lost",
         }
     }
+
+    /// How what was started only for `round` has ended with it; nothing while the round goes on.
+    pub(crate) fn with_round(round: &Round) -> Option<Self> {
+        match &round.failure {
+            Some(failure) if failure.code == Failure::CANCELLED => Some(Self::Cancelled),
+            Some(failure) => Some(Self::Failed(failure.clone())),
+            None if round.status == Status::Resolved => Some(Self::Completed),
+            None => None,
+        }
+    }
 }
 
 /// An execution's row. Its result, if any, is written once beside it.
@@ -114,6 +124,26 @@ pub struct Execution {
 }
 
 impl Execution {
+    /// The execution that was started only for `round`, for as long as nothing but the round has changed it: a store need not
+    /// keep what the round says. A resumable round is in no worker, whoever claims it.
+    pub fn only_for(round: &Round, kind: ExecutionKind) -> Self {
+        let pending = u32::from(round.status == Status::Pending);
+        let (pending_inputs, pending_approvals) = if round.has_approval { (0, pending) } else { (pending, 0) };
+        Self {
+            id: round.execution_id,
+            kind,
+            started_by: round.asked_by.clone(),
+            owner: round.fence.as_ref().filter(|_| round.delivery == Delivery::Live).map(|fence| fence.owner.clone()),
+            ends_with_round: true,
+            pending_inputs,
+            pending_approvals,
+            created_at: round.created_at,
+            finished_at: round.finished_at,
+            outcome: Outcome::with_round(round),
+            collected_at: None,
+        }
+    }
+
     /// Where it stands, from what is pending.
     pub fn lifecycle(&self) -> Lifecycle {
         match self {

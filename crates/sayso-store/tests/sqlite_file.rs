@@ -93,7 +93,7 @@ async fn a_file_that_a_newer_version_upgraded_is_written_no_more() {
     assert!(unavailable(try_open(folder.path())).contains("restart"));
     let row = store.round(round_id(1)).await.expect("is read").expect("is stored").row;
     assert_eq!(row.status, Status::Pending);
-    sql(folder.path(), "PRAGMA user_version = 8");
+    sql(folder.path(), "PRAGMA user_version = 9");
     store.commit(vec![answering(1)]).await.expect("accepted");
 }
 
@@ -180,8 +180,8 @@ async fn rows_that_lack_what_belongs_to_them_are_found_from_outside() {
             "UPDATE round_states SET n = 99 WHERE n = 1",
             ["rounds without their state", "rounds without what they ask"].as_slice(),
         ),
-        ("DELETE FROM execution_states", &["rounds without their execution"]),
-        ("UPDATE execution_states SET holder = 99", &["rounds and executions whose worker has no name"]),
+        ("UPDATE round_facts SET own_execution = NULL", &["rounds without their execution"]),
+        ("UPDATE round_states SET holder = 99", &["rounds and executions whose worker has no name"]),
         ("UPDATE round_states SET answered_at = 1", &["answered rounds without their answer"]),
         ("UPDATE round_states SET status = 'failed'", &["finished rounds whose opaque state is still kept"]),
         ("SELECT 1", &[]),

@@ -169,14 +169,9 @@ fn outcome_after(round: &Round, execution: &Execution) -> Option<Outcome> {
     if execution.outcome.is_some() {
         return None;
     }
-    match (&round.failure, round.status) {
-        (Some(failure), _) if failure.code == Failure::CANCELLED && execution.ends_with_round => {
-            Some(Outcome::Cancelled)
-        }
-        (Some(failure), _) if execution.ends_with_round || failure.code == Failure::RECOVERY_UNAVAILABLE => {
-            Some(Outcome::Failed(failure.clone()))
-        }
-        (None, Status::Resolved) if execution.ends_with_round => Some(Outcome::Completed),
+    match &round.failure {
+        _ if execution.ends_with_round => Outcome::with_round(round),
+        Some(failure) if failure.code == Failure::RECOVERY_UNAVAILABLE => Some(Outcome::Failed(failure.clone())),
         _ => None,
     }
 }

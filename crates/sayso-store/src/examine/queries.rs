@@ -56,7 +56,7 @@ impl Question {
     }
 }
 
-const UNFINISHED: &str = "status NOT IN ('resolved', 'failed')";
+const UNFINISHED: &str = "finished_at IS NULL";
 
 /// Rows that lack what belongs to them: in words, and where they are. Each is looked for by key, never by scanning twice.
 pub(crate) type Orphans = [(&'static str, &'static str)];
@@ -71,7 +71,7 @@ pub(crate) fn questions(now: UnixMs, orphans: &Orphans, events_at: &str) -> Vec<
          WHERE rounds.status = 'delivery_started' AND rounds.delivery = 'resumable' AND {lapsed}"
     );
     let held = format!("(SELECT count(*) FROM rounds WHERE rounds.owner = named.owner AND {UNFINISHED})");
-    let lives = "(SELECT count(*) FROM executions WHERE executions.owner = named.owner AND outcome IS NULL)";
+    let lives = format!("(SELECT count(*) FROM executions WHERE executions.owner = named.owner AND {UNFINISHED})");
     let mut all = vec![
         (Question::Rounds, "SELECT status, delivery, count(*) FROM rounds GROUP BY status, delivery".to_owned()),
         (
@@ -89,7 +89,7 @@ pub(crate) fn questions(now: UnixMs, orphans: &Orphans, events_at: &str) -> Vec<
             Question::AbandonedExecutions,
             format!(
                 "SELECT count(*) FROM executions LEFT JOIN owners ON owners.owner = executions.owner
-                 WHERE executions.owner IS NOT NULL AND executions.outcome IS NULL AND {lapsed}
+                 WHERE executions.owner IS NOT NULL AND executions.{UNFINISHED} AND {lapsed}
                    AND NOT EXISTS (SELECT 1 FROM rounds WHERE rounds.execution_id = executions.id AND {UNFINISHED})"
             ),
         ),
@@ -101,7 +101,7 @@ pub(crate) fn questions(now: UnixMs, orphans: &Orphans, events_at: &str) -> Vec<
                 "SELECT named.owner, owners.expires_at, {held}, {lives}
                  FROM (SELECT owner FROM owners WHERE expires_at IS NOT NULL
                        UNION SELECT owner FROM rounds WHERE owner IS NOT NULL AND {UNFINISHED}
-                       UNION SELECT owner FROM executions WHERE owner IS NOT NULL AND outcome IS NULL) AS named
+                       UNION SELECT owner FROM executions WHERE owner IS NOT NULL AND {UNFINISHED}) AS named
                  LEFT JOIN owners ON owners.owner = named.owner ORDER BY named.owner LIMIT {ROWS}"
             ),
         ),

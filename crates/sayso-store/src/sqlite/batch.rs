@@ -105,10 +105,10 @@ impl<'db> Batch<'_, 'db> {
     }
 
     fn write(&mut self, writes: &[Write]) -> Result<(), ReadError> {
-        for write in writes {
+        for (place, write) in (1..).zip(writes) {
             self.touched.note(write);
             let Self { statements, known, waiting, chain, .. } = self;
-            Writing { statements, known, waiting, chain }.write(write)?;
+            Writing { statements, known, waiting, chain }.write(write, writes.get(place))?;
         }
         Ok(())
     }

@@ -28,7 +28,8 @@ const ORPHANS: [(&str, &str); 6] = [
     ),
     (
         "rounds without their execution",
-        "FROM round_facts WHERE NOT EXISTS (SELECT 1 FROM executions WHERE executions.id = round_facts.execution_id)",
+        "FROM round_facts WHERE own_execution IS NULL
+         AND NOT EXISTS (SELECT 1 FROM execution_states WHERE execution_states.id = round_facts.execution_id)",
     ),
     (
         "rounds and executions whose worker has no name",

@@ -40,7 +40,10 @@ struct KnownRound {
 }
 
 struct KnownExecution {
+    /// What is stored of it.
     row: Arc<Execution>,
+    /// The round that says it, where it has no row of its own.
+    own: Option<RoundId>,
     /// Its unfinished rounds, where they are known to be all.
     unfinished: Option<Vec<RoundId>>,
 }
@@ -99,6 +102,10 @@ impl Known {
         };
         self.executions.get(&next.id, stored).unwrap_or_default()
     }
+    /// What is stored of an execution, and the round that says it where it has no row.
+    pub(super) fn stored_execution(&self, id: ExecutionId) -> Option<(Arc<Execution>, Option<RoundId>)> {
+        self.executions.get(&id, |known| (known.row.clone(), known.own))
+    }
     pub(super) fn owner(&self, owner: &str) -> Option<Option<UnixMs>> {
         self.owners.get(owner, |until| *until)
     }
@@ -120,8 +127,16 @@ impl Known {
     pub(super) fn found_round(&self, n: i64, row: &Arc<Round>) {
         self.rounds.put(row.id, KnownRound { n, row: row.clone(), state: None, answer: None });
     }
-    pub(super) fn found_execution(&self, row: &Arc<Execution>) {
-        self.executions.put(row.id, KnownExecution { row: row.clone(), unfinished: None });
+    pub(super) fn found_execution(&self, row: &Arc<Execution>, own: Option<RoundId>) {
+        self.executions.put(row.id, KnownExecution { row: row.clone(), own, unfinished: None });
+    }
+    /// An execution that has been stored in a row.
+    pub(super) fn has_row(&self, execution: ExecutionId) {
+        self.executions.change(&execution, |known| known.own = None);
+    }
+    /// A new execution, and the round that says it where it gets no row.
+    pub(super) fn new_execution(&self, row: &Arc<Execution>, own: Option<RoundId>) {
+        self.executions.put(row.id, KnownExecution { row: row.clone(), own, unfinished: Some(Vec::new()) });
     }
     pub(super) fn found_owner(&self, owner: &str, until: Option<UnixMs>) {
         self.owners.put(owner.to_owned(), until);
@@ -150,6 +165,9 @@ impl Known {
                         if let Some(unfinished) = &mut known.unfinished {
                             unfinished.retain(|id| *id != round.id);
                         }
+                        if known.own == Some(round.id) {
+                            known.row = Arc::new(Execution::only_for(round, known.row.kind));
+                        }
                     });
                 }
             }
@@ -160,16 +178,13 @@ impl Known {
                     self.rounds.change(round, |known| known.answer = Some(effective.clone()));
                 }
             }
-            Write::NewExecution(execution) => {
-                let known = KnownExecution { row: execution.clone(), unfinished: Some(Vec::new()) };
-                self.executions.put(execution.id, known);
-            }
             Write::Execution(execution) if execution.outcome.is_some() => self.executions.forget(&execution.id),
             Write::Execution(execution) => {
                 self.executions.change(&execution.id, |known| known.row = execution.clone());
             }
             Write::Owner { owner, expires_at } => self.found_owner(owner, *expires_at),
             Write::NewRound { .. }
+            | Write::NewExecution(_)
             | Write::Details { .. }
             | Write::Creation { .. }
             | Write::Result { .. }

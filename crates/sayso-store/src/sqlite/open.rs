@@ -10,8 +10,8 @@ use sayso_core::error::Error;
 use super::{durable, earlier, unavailable};
 
 /// The schema this process knows; a file of a later one is refused, and so is every write once one appears.
-pub(super) const SCHEMA_VERSION: i64 = 8;
-const MIGRATIONS: [&str; 8] = [
+pub(super) const SCHEMA_VERSION: i64 = 9;
+const MIGRATIONS: [&str; 9] = [
     include_str!("../../migrations/sqlite/0001_rounds.sql"),
     include_str!("../../migrations/sqlite/0002_quiet_hops.sql"),
     include_str!("../../migrations/sqlite/0003_round_details.sql"),
@@ -20,6 +20,7 @@ const MIGRATIONS: [&str; 8] = [
     include_str!("../../migrations/sqlite/0006_reviewed.sql"),
     include_str!("../../migrations/sqlite/0007_short_events.sql"),
     include_str!("../../migrations/sqlite/0008_numbered_owners.sql"),
+    include_str!("../../migrations/sqlite/0009_own_executions.sql"),
 ];
 
 /// The busy handler gives up after about five seconds of waits of 175 µs on average.

@@ -19,7 +19,7 @@ pub(super) enum Sql {
     ChangeRound(u8),
     InsertAnswer,
     InsertExecution,
-    ChangeExecution,
+    PutExecution,
     PutOwner,
     /// Stores a list of events.
     InsertEvents,
@@ -40,11 +40,7 @@ impl Sql {
                 "n, answer_key, answer_hash, answered_by, answered_channel, answered_action, submitted, instead",
             ),
             Self::InsertExecution => insert("execution_states", rows::EXECUTION_COLUMNS),
-            Self::ChangeExecution => {
-                "UPDATE execution_states SET holder = ?, ends_with_round = ?, finished_at = ?, outcome = ?, failure_code = ?, \
-                 failure_message = ?, collected_at = ? WHERE id = ?"
-                    .to_owned()
-            }
+            Self::PutExecution => upsert("execution_states", "id", rows::EXECUTION_COLUMNS),
             Self::PutOwner => upsert("owners", "owner", "owner, expires_at"),
             Self::InsertEvents => insert("event_lists", "last_seq, at, previous_hash, hash, events"),
         }

@@ -53,11 +53,10 @@ impl View for SqliteView<'_, '_> {
         }
         // Its pending rounds are counted.
         self.waiting.write(self.statements)?;
-        let found = rows::execution(self.statements.db, id)?.map(Arc::new);
-        if let Some(execution) = &found {
-            self.known.found_execution(execution);
-        }
-        Ok(found)
+        let Some((execution, own)) = rows::execution(self.statements.db, id)? else { return Ok(None) };
+        let execution = Arc::new(execution);
+        self.known.found_execution(&execution, own);
+        Ok(Some(execution))
     }
     fn owner(&self, owner: &str) -> Result<Option<UnixMs>, ReadError> {
         if let Some(until) = self.known.owner(owner) {

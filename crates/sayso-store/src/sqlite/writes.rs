@@ -4,7 +4,7 @@ use std::sync::{Arc, LazyLock};
 
 use rusqlite::{Connection, params};
 use sayso_core::command::{Token, Write};
-use sayso_core::execution::{Execution, Outcome};
+use sayso_core::execution::{Execution, ExecutionKind, Outcome};
 use sayso_core::id::RoundId;
 use sayso_core::json::Json;
 use sayso_core::policy::Grant;
@@ -27,11 +27,13 @@ pub(super) struct Writing<'a, 'db> {
 }
 
 impl Writing<'_, '_> {
-    pub(super) fn write(&mut self, write: &Write) -> Result<(), ReadError> {
+    /// Writes it; `next` is what will be written after it.
+    pub(super) fn write(&mut self, write: &Write, next: Option<&Write>) -> Result<(), ReadError> {
         let (statements, db) = (self.statements, self.statements.db);
         match write {
             Write::NewRound { round, requests, calls, suggestion_of, request_state } => {
-                let n = self.put_round(round, (requests, calls, *suggestion_of))?;
+                let own_execution = self.own_execution(round)?;
+                let n = self.put_round(round, own_execution, (requests, calls, *suggestion_of))?;
                 if let Some(state) = request_state {
                     db.prepare_cached("INSERT INTO request_states (round_id, request_state) VALUES (?1, ?2)")?
                         .execute(params![round.id.to_bytes(), state])?;
@@ -60,9 +62,20 @@ impl Writing<'_, '_> {
                     creation.fingerprint
                 ])?;
             }
-            Write::NewExecution(execution) => self.put_execution(execution)?,
+            Write::NewExecution(execution) => match next {
+                Some(Write::NewRound { round, .. }) if **execution == Execution::only_for(round, execution.kind) => {
+                    self.known.new_execution(execution, Some(round.id));
+                }
+                _ => {
+                    self.put_execution(Sql::InsertExecution, execution)?;
+                    self.known.new_execution(execution, None);
+                }
+            },
             Write::Execution(execution) if self.known.is_stored(execution) => {}
-            Write::Execution(execution) => self.change_execution(execution)?,
+            Write::Execution(execution) => {
+                self.put_execution(Sql::PutExecution, execution)?;
+                self.known.has_row(execution.id);
+            }
             Write::Result { execution, result } => {
                 db.prepare_cached("INSERT INTO results (execution_id, result) VALUES (?1, ?2)")?
                     .execute(params![execution.to_bytes(), result.as_str()])?;
@@ -143,6 +156,7 @@ impl Writing<'_, '_> {
     fn put_round(
         &self,
         round: &Round,
+        own_execution: Option<ExecutionKind>,
         (requests, calls, suggestion_of): (&Json, &Json, Option<RoundId>),
     ) -> rusqlite::Result<i64> {
         let (statements, holder) = (self.statements, self.holder(round)?);
@@ -162,7 +176,8 @@ impl Writing<'_, '_> {
             to.put(round.has_approval)?;
             to.put(requests.as_str())?;
             to.put(calls.as_str())?;
-            to.put(suggestion_of.map(RoundId::to_bytes))
+            to.put(suggestion_of.map(RoundId::to_bytes))?;
+            to.put(own_execution.map(ExecutionKind::as_str))
         })?;
         let n = statements.db.last_insert_rowid();
         let operation = round.logical_operation_id.as_str();
@@ -185,9 +200,9 @@ impl Writing<'_, '_> {
         execution.owner.as_deref().map(|owner| self.number(owner)).transpose()
     }
 
-    fn put_execution(&self, execution: &Execution) -> rusqlite::Result<()> {
+    fn put_execution(&self, sql: Sql, execution: &Execution) -> rusqlite::Result<()> {
         let (failure, holder) = (failure_of(execution), self.owner_of(execution)?);
-        self.statements.run(Sql::InsertExecution, |to| {
+        self.statements.run(sql, |to| {
             to.put(execution.id.to_bytes())?;
             to.put(execution.kind.as_str())?;
             to.put(execution.started_by.to_string())?;
@@ -202,18 +217,25 @@ impl Writing<'_, '_> {
         })
     }
 
-    fn change_execution(&self, execution: &Execution) -> rusqlite::Result<()> {
-        let (failure, holder) = (failure_of(execution), self.owner_of(execution)?);
-        self.statements.run(Sql::ChangeExecution, |to| {
-            to.put(holder)?;
-            to.put(execution.ends_with_round)?;
-            to.put(execution.finished_at.map(|at| at.0))?;
-            to.put(execution.outcome.as_ref().map(Outcome::as_str))?;
-            to.put(failure.map(|failure| failure.code.as_str()))?;
-            to.put(failure.map(|failure| failure.message.as_str()))?;
-            to.put(execution.collected_at.map(|at| at.0))?;
-            to.put(execution.id.to_bytes())
-        })
+    /// What kind of execution a new round says, which is then in no row. One that another round says gets its row, as they
+    /// are two now.
+    fn own_execution(&self, round: &Round) -> Result<Option<ExecutionKind>, ReadError> {
+        let (execution, own) = match self.known.stored_execution(round.execution_id) {
+            Some(known) => known,
+            None => {
+                let found = rows::execution(self.statements.db, round.execution_id)?;
+                let (execution, own) = found.ok_or(ReadError::Corrupt("execution"))?;
+                (Arc::new(execution), own)
+            }
+        };
+        if own == Some(round.id) {
+            return Ok(Some(execution.kind));
+        }
+        if own.is_some() {
+            self.put_execution(Sql::PutExecution, &execution)?;
+            self.known.has_row(execution.id);
+        }
+        Ok(None)
     }
 }
 

@@ -14,9 +14,9 @@ use crate::pending::PENDING;
 /// The columns of an execution's row in the order they are written. How many of its rounds are pending is counted.
 pub(crate) const COLUMNS: &str = "id, kind, started_by, holder, ends_with_round, created_at, finished_at, outcome, failure_code, \
     failure_message, collected_at";
-/// The same as they are read.
-const READ: &str = "id, kind, started_by, (SELECT owner FROM owners WHERE owners.n = holder), ends_with_round, created_at, \
-    finished_at, outcome, failure_code, failure_message, collected_at";
+/// The columns of the view in the order they are read.
+const READ: &str = "id, kind, started_by, owner, ends_with_round, created_at, finished_at, outcome, failure_code, \
+    failure_message, collected_at";
 
 /// The row; its pending rounds are not counted yet.
 fn read(row: &Row<'_>) -> Result<Execution, ReadError> {
@@ -48,15 +48,20 @@ fn read(row: &Row<'_>) -> Result<Execution, ReadError> {
     })
 }
 
-pub(crate) fn execution(db: &Connection, id: ExecutionId) -> Result<Option<Execution>, ReadError> {
-    Ok(execution_with_pending(db, id)?.map(|(execution, _)| execution))
+/// The execution, and the round that says it where it has no row.
+pub(crate) fn execution(db: &Connection, id: ExecutionId) -> Result<Option<(Execution, Option<RoundId>)>, ReadError> {
+    let mut statement = db.prepare_cached(&format!("SELECT {READ}, own_round FROM executions WHERE id = ?1"))?;
+    let found = first(&mut statement.query(params![id.to_bytes()])?, |row| {
+        Ok((read(row)?, row.get::<_, Option<_>>(11)?.map(RoundId::from_bytes)))
+    })?;
+    found.map(|(execution, own)| Ok((with_pending(db, execution)?.0, own))).transpose()
 }
 
 pub(crate) fn execution_with_pending(
     db: &Connection,
     id: ExecutionId,
 ) -> Result<Option<(Execution, Vec<RoundId>)>, ReadError> {
-    let mut statement = db.prepare_cached(&format!("SELECT {READ} FROM execution_states WHERE id = ?1"))?;
+    let mut statement = db.prepare_cached(&format!("SELECT {READ} FROM executions WHERE id = ?1"))?;
     first(&mut statement.query(params![id.to_bytes()])?, read)?.map(|found| with_pending(db, found)).transpose()
 }
 
@@ -81,7 +86,7 @@ pub(crate) fn executions(
     filter: &ExecutionFilter,
 ) -> Result<Vec<(Execution, Vec<RoundId>)>, ReadError> {
     let mut statement = db.prepare_cached(&format!(
-        "SELECT {READ} FROM execution_states WHERE (?1 IS NULL OR started_by = ?1) AND (?2 IS NULL OR id < ?2)
+        "SELECT {READ} FROM executions WHERE (?1 IS NULL OR started_by = ?1) AND (?2 IS NULL OR id < ?2)
          ORDER BY id DESC LIMIT ?3"
     ))?;
     let starter = filter.started_by.as_ref().map(ToString::to_string);

@@ -16,7 +16,7 @@ use crate::{RoundFilter, StoredAnswer, StoredRound};
 
 /// The columns of what never changes of a round, in the order they are written.
 pub(crate) const FACT_COLUMNS: &str = "id, execution_id, operation, server, operation_kind, operation_name, asked_by, \
-    delivery, round_index, round_limit, created_at, digest, has_approval, requests, calls, suggestion_of";
+    delivery, round_index, round_limit, created_at, digest, has_approval, requests, calls, suggestion_of, own_execution";
 
 /// The columns of a round in the order they are read.
 const COLUMNS: &str = "facts.id, execution_id, operation, server, operation_kind, operation_name, asked_by, delivery, \
