@@ -124,22 +124,25 @@ pub struct Execution {
 }
 
 impl Execution {
-    /// The execution that was started only for `round`, for as long as nothing but the round has changed it: a store need not
-    /// keep what the round says. A resumable round is in no worker, whoever claims it.
+    /// The execution that was started with `round`, for as long as nothing but the round has changed it: a store need not keep
+    /// what the round says. That of a resumable round is in no worker, whoever claims the round, and ends with it; that of a
+    /// live one goes on until its worker ends it.
     pub fn only_for(round: &Round, kind: ExecutionKind) -> Self {
+        let ends_with_round = round.delivery == Delivery::Resumable;
+        let outcome = Outcome::with_round(round).filter(|_| ends_with_round);
         let pending = u32::from(round.status == Status::Pending);
         let (pending_inputs, pending_approvals) = if round.has_approval { (0, pending) } else { (pending, 0) };
         Self {
             id: round.execution_id,
             kind,
             started_by: round.asked_by.clone(),
-            owner: round.fence.as_ref().filter(|_| round.delivery == Delivery::Live).map(|fence| fence.owner.clone()),
-            ends_with_round: true,
+            owner: round.fence.as_ref().filter(|_| !ends_with_round).map(|fence| fence.owner.clone()),
+            ends_with_round,
             pending_inputs,
             pending_approvals,
             created_at: round.created_at,
-            finished_at: round.finished_at,
-            outcome: Outcome::with_round(round),
+            finished_at: outcome.as_ref().and(round.finished_at),
+            outcome,
             collected_at: None,
         }
     }

@@ -41,6 +41,8 @@ fn live(n: u128) -> Command {
     asked(n, |new| {
         new.delivery = Delivery::Live;
         new.fence = Some(fence());
+        let RoundExecution::New { ends_with_round, .. } = &mut new.execution else { unreachable!("a new one") };
+        *ends_with_round = false;
         new.deadline = Some(START.plus_ms(60_000));
         new.has_approval = n.is_multiple_of(2);
         new.request_state = None;
@@ -88,6 +90,9 @@ impl Pair {
     async fn does(&self, commands: Vec<Command>) -> Result<Vec<Reply>, sayso_core::error::Error> {
         let done = self.sqlite.commit(commands.clone()).await;
         assert_eq!(format!("{done:?}"), format!("{:?}", self.oracle.commit(commands).await));
+        for now in [START, START.plus_ms(600_000)] {
+            assert_eq!(self.sqlite.abandoned(now, 100).await, self.oracle.abandoned(now, 100).await);
+        }
         let everything = ExecutionFilter { limit: 100, ..ExecutionFilter::default() };
         let all = self.oracle.executions(everything.clone()).await.expect("are read");
         assert_eq!(self.sqlite.executions(everything.clone()).await.as_ref(), Ok(&all));
@@ -109,6 +114,11 @@ impl Pair {
         self.does(vec![command]).await.expect("stored");
     }
 
+    /// What a sweeper looks at.
+    fn held(&self) -> i64 {
+        count(self.folder.path(), "round_states WHERE held IS NOT NULL")
+    }
+
     fn rows(&self) -> i64 {
         count(self.folder.path(), "execution_states")
     }
@@ -119,9 +129,8 @@ fn opened(folder: &tempfile::TempDir, clock: &Arc<ManualClock>) -> SqliteStore {
     SqliteStore::open(&file_in(folder.path()), options).expect("opens")
 }
 
-/// Every way in which an execution ends with its round, of rounds 1 to 10: the last step of each, in its order.
+/// Every way in which a round ends, unit by unit: rounds 1 to 4 are live, 8 and 9 resumable.
 fn ends() -> Vec<Vec<Command>> {
-    let cancel = |n| vec![Command::Cancel { execution: execution_id(n), principal: Principal::person("local:ada") }];
     let step = |to: fn(RoundId, Fence) -> Command, n| to(round_id(n), fence());
     let start = |n| step(|round, fence| Command::StartDelivery { round, fence }, n);
     let delivered = |n| step(|round, fence| Command::MarkDelivered { round, fence }, n);
@@ -137,21 +146,29 @@ fn ends() -> Vec<Vec<Command>> {
         vec![delivered(2), resolve(2)],
         vec![failing(3, true, Failure::new(Failure::WITHDRAWN, "taken back"))],
         vec![failing(4, true, Failure::new(Failure::CANCELLED, "no more"))],
-        cancel(5),
         vec![answering(8)],
         vec![collect],
-        cancel(9),
+        vec![failing(9, false, Failure::new(Failure::WITHDRAWN, "taken back"))],
+        vec![cancelling(10)],
     ]
 }
 
+fn cancelling(n: u128) -> Command {
+    Command::Cancel { execution: execution_id(n), principal: Principal::person("local:ada") }
+}
+
+fn finishing(n: u128) -> Command {
+    Command::Finish { execution: execution_id(n), outcome: Outcome::Completed, result: None }
+}
+
 #[tokio::test]
-async fn an_execution_that_ends_with_its_round_has_no_row() {
+async fn an_execution_has_no_row_while_its_round_says_it() {
     for reopens in [false, true] {
         let mut pair = Pair::new();
         for n in 1..=7 {
             pair.stored(live(n)).await;
         }
-        for n in 8..=10 {
+        for n in 8..=11 {
             pair.stored(asking(n, 1)).await;
         }
         for unit in ends() {
@@ -161,19 +178,25 @@ async fn an_execution_that_ends_with_its_round_has_no_row() {
             pair.does(unit).await.expect("stored");
             pair.clock.advance_ms(5);
         }
-        // Round 6's time runs out, and the worker of round 7 is gone.
+        // The time of round 5 runs out.
         pair.clock.advance_ms(60_000);
-        pair.stored(Command::Expire { round: round_id(6) }).await;
-        pair.stored(Command::FailRecovery { round: round_id(7), expected: fence().token }).await;
-        let (execution, _) = pair.sqlite.execution(execution_id(7)).await.expect("is read").expect("is there");
-        assert_eq!(execution.finished_at, Some(START.plus_ms(60_060)));
-        assert!(
-            matches!(execution.outcome, Some(Outcome::Failed(failure)) if failure.code == Failure::RECOVERY_UNAVAILABLE)
-        );
+        pair.stored(Command::Expire { round: round_id(5) }).await;
         assert_eq!(pair.rows(), 0);
-        // Only the tenth goes on.
-        assert_eq!(count(pair.folder.path(), "executions WHERE finished_at IS NULL"), 1);
-        assert_eq!(count(pair.folder.path(), "executions"), 10);
+        let going_on = "executions WHERE finished_at IS NULL";
+        assert_eq!(count(pair.folder.path(), "executions"), 11);
+        assert_eq!(count(pair.folder.path(), going_on), 7 + 1, "those of live rounds, and the last");
+        // What ends them otherwise: their worker's word, somebody else's, or that it is gone.
+        pair.stored(cancelling(6)).await;
+        pair.stored(Command::FailRecovery { round: round_id(7), expected: fence().token }).await;
+        for n in 1..=4 {
+            if reopens {
+                pair = pair.reopened();
+            }
+            pair.stored(finishing(n)).await;
+        }
+        pair.stored(Command::Orphan { execution: execution_id(5), owner: OWNER.to_owned() }).await;
+        assert_eq!((pair.rows(), count(pair.folder.path(), going_on)), (7, 1));
+        assert_eq!(pair.held(), 0, "nothing is left to sweep");
     }
 }
 
@@ -185,13 +208,14 @@ async fn whatever_else_changes_an_execution_gives_it_a_row() {
             new.logical_operation_id = format!("operation {round}");
         })
     };
-    let finish = |n| Command::Finish { execution: execution_id(n), outcome: Outcome::Completed, result: None };
     let collected = |n| Command::MarkCollected { execution: execution_id(n) };
     for (reopens, is_held) in [(false, true), (true, true), (false, false), (true, false)] {
         let withdrawn = |n| failing(n, is_held && n == 1, Failure::new(Failure::WITHDRAWN, "taken back"));
         for change in [
             vec![collected(1)],
-            vec![finish(1)],
+            vec![finishing(1)],
+            vec![finishing(1), withdrawn(1)],
+            vec![withdrawn(1), if is_held { finishing(1) } else { collected(1) }],
             // One more question, and the execution ends with the last of the two.
             vec![beside(2, 1), withdrawn(1), withdrawn(2)],
             vec![beside(2, 1), withdrawn(2), withdrawn(1)],
@@ -209,6 +233,8 @@ async fn whatever_else_changes_an_execution_gives_it_a_row() {
                 pair.clock.advance_ms(5);
             }
             assert_eq!(pair.rows(), 1, "{change:?}");
+            let is_over = change.iter().any(|command| matches!(command, Command::Fail { .. }));
+            assert_eq!(pair.held() == 0, is_over || !is_held, "{change:?}");
             assert_eq!(count(pair.folder.path(), "executions"), 1);
         }
     }

@@ -70,8 +70,13 @@ pub(crate) fn questions(now: UnixMs, orphans: &Orphans, events_at: &str) -> Vec<
         "FROM rounds LEFT JOIN owners ON owners.owner = rounds.owner
          WHERE rounds.status = 'delivery_started' AND rounds.delivery = 'resumable' AND {lapsed}"
     );
-    let held = format!("(SELECT count(*) FROM rounds WHERE rounds.owner = named.owner AND {UNFINISHED})");
-    let lives = format!("(SELECT count(*) FROM executions WHERE executions.owner = named.owner AND {UNFINISHED})");
+    // Of each kind what goes on in a worker, counted in one pass.
+    let going_on = |kind| {
+        format!(
+            "(SELECT owner, count(*) AS how_many FROM {kind} WHERE owner IS NOT NULL AND {UNFINISHED} GROUP BY owner)"
+        )
+    };
+    let (held, lives) = (going_on("rounds"), going_on("executions"));
     let mut all = vec![
         (Question::Rounds, "SELECT status, delivery, count(*) FROM rounds GROUP BY status, delivery".to_owned()),
         (
@@ -98,11 +103,11 @@ pub(crate) fn questions(now: UnixMs, orphans: &Orphans, events_at: &str) -> Vec<
         (
             Question::Owners,
             format!(
-                "SELECT named.owner, owners.expires_at, {held}, {lives}
+                "SELECT named.owner, owners.expires_at, coalesce(held.how_many, 0), coalesce(lives.how_many, 0)
                  FROM (SELECT owner FROM owners WHERE expires_at IS NOT NULL
-                       UNION SELECT owner FROM rounds WHERE owner IS NOT NULL AND {UNFINISHED}
-                       UNION SELECT owner FROM executions WHERE owner IS NOT NULL AND {UNFINISHED}) AS named
-                 LEFT JOIN owners ON owners.owner = named.owner ORDER BY named.owner LIMIT {ROWS}"
+                       UNION SELECT owner FROM {held} AS holding UNION SELECT owner FROM {lives} AS living) AS named
+                 LEFT JOIN owners ON owners.owner = named.owner LEFT JOIN {held} AS held ON held.owner = named.owner
+                 LEFT JOIN {lives} AS lives ON lives.owner = named.owner ORDER BY named.owner LIMIT {ROWS}"
             ),
         ),
         (

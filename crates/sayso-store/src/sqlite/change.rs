@@ -10,14 +10,14 @@ use super::statements::{Binding, Sql, Statements};
 
 struct Group {
     columns: &'static str,
-    differs: fn(&Round, &Round) -> bool,
+    differs: fn(&Change) -> bool,
     bind: fn(&Change, &mut Binding<'_, '_>) -> rusqlite::Result<()>,
 }
 
-const GROUPS: [Group; 7] = [
+const GROUPS: [Group; 8] = [
     Group {
         columns: "holder = ?, token = ?",
-        differs: |before, after| before.fence != after.fence,
+        differs: |Change { before, after, .. }| before.fence != after.fence,
         bind: |change, to| {
             to.put(change.holder)?;
             to.put(change.after.fence.as_ref().map(|fence| fence.token.0.to_be_bytes()))
@@ -25,12 +25,12 @@ const GROUPS: [Group; 7] = [
     },
     Group {
         columns: "answered_at = ?",
-        differs: |before, after| before.answered != after.answered,
+        differs: |Change { before, after, .. }| before.answered != after.answered,
         bind: |change, to| to.put(change.after.answered.as_ref().map(|answered| answered.at.0)),
     },
     Group {
         columns: "delivery_attempts = ?, delivery_started_at = ?, delivered_at = ?",
-        differs: |before, after| {
+        differs: |Change { before, after, .. }| {
             (before.delivery_attempts, before.delivery_started_at, before.delivered_at)
                 != (after.delivery_attempts, after.delivery_started_at, after.delivered_at)
         },
@@ -42,22 +42,23 @@ const GROUPS: [Group; 7] = [
     },
     Group {
         columns: "collect_key = ?",
-        differs: |before, after| before.collect_key != after.collect_key,
+        differs: |Change { before, after, .. }| before.collect_key != after.collect_key,
         bind: |change, to| to.put(change.after.collect_key.as_deref()),
     },
     Group {
         columns: "url_completed_at = ?",
-        differs: |before, after| before.url_completed_at != after.url_completed_at,
+        differs: |Change { before, after, .. }| before.url_completed_at != after.url_completed_at,
         bind: |change, to| to.put(change.after.url_completed_at.map(|at| at.0)),
     },
     Group {
         columns: "finished_at = ?",
-        differs: |before, after| before.finished_at != after.finished_at,
+        differs: |Change { before, after, .. }| before.finished_at != after.finished_at,
         bind: |change, to| to.put(change.after.finished_at.map(|at| at.0)),
     },
+    Group { columns: "held = NULL", differs: |change| change.frees, bind: |_, _| Ok(()) },
     Group {
         columns: "failure_code = ?, failure_message = ?, withdrawn_from = ?",
-        differs: |before, after| before.failure != after.failure,
+        differs: |Change { before, after, .. }| before.failure != after.failure,
         bind: |Change { after, .. }, to| {
             to.put(after.failure.as_ref().map(|failure| failure.code.as_str()))?;
             to.put(after.failure.as_ref().map(|failure| failure.message.as_str()))?;
@@ -95,6 +96,8 @@ pub(super) struct Change {
     pub(super) after: Arc<Round>,
     /// The number of whoever holds it afterwards.
     pub(super) holder: Option<i64>,
+    /// Whether nothing of it dies with its worker any more.
+    pub(super) frees: bool,
 }
 
 impl Waiting {
@@ -117,7 +120,7 @@ impl Waiting {
 
 impl Change {
     fn write(&self, statements: &Statements<'_>) -> rusqlite::Result<()> {
-        let differing = GROUPS.iter().enumerate().filter(|(_, group)| (group.differs)(&self.before, &self.after));
+        let differing = GROUPS.iter().enumerate().filter(|(_, group)| (group.differs)(self));
         let groups = differing.fold(0, |groups, (place, _)| groups | (1 << place));
         statements.run(Sql::ChangeRound(groups), |to| {
             to.put(self.after.status.as_str())?;

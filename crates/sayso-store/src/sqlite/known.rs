@@ -89,9 +89,6 @@ impl Known {
         let unfinished = self.executions.get(&execution, |known| known.unfinished.clone())??;
         unfinished.into_iter().map(|id| self.round(id).map(Arc::unwrap_or_clone)).collect()
     }
-    pub(super) fn execution(&self, id: ExecutionId) -> Option<Arc<Execution>> {
-        self.executions.get(&id, |known| known.row.clone())
-    }
     /// Whether the row is known to be stored with what stands in it beside the counts of pending rounds, which are
     /// not stored.
     pub(super) fn is_stored(&self, next: &Execution) -> bool {

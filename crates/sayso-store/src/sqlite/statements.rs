@@ -32,7 +32,7 @@ impl Sql {
             Self::Commit => "COMMIT".to_owned(),
             Self::InsertFacts => insert("round_facts", rows::FACT_COLUMNS),
             Self::InsertState => {
-                insert("round_states", "n, id, status, rev, holder, token, deadline, sought, delivery_attempts")
+                insert("round_states", "n, id, status, rev, holder, token, held, deadline, sought, delivery_attempts")
             }
             Self::ChangeRound(groups) => super::change::statement(groups),
             Self::InsertAnswer => insert(

@@ -16,6 +16,24 @@ use super::reader::ReadError;
 use super::rows;
 use super::statements::Statements;
 
+/// What is stored of an execution, and the round that says it where it has no row.
+pub(super) fn stored_execution(
+    statements: &Statements<'_>,
+    known: &Known,
+    waiting: &Waiting,
+    id: ExecutionId,
+) -> Result<Option<(Arc<Execution>, Option<RoundId>)>, ReadError> {
+    if let Some(found) = known.stored_execution(id) {
+        return Ok(Some(found));
+    }
+    // Its pending rounds are counted.
+    waiting.write(statements)?;
+    let Some((execution, own)) = rows::execution(statements.db, id)? else { return Ok(None) };
+    let execution = Arc::new(execution);
+    known.found_execution(&execution, own);
+    Ok(Some((execution, own)))
+}
+
 pub(super) struct SqliteView<'a, 'db> {
     pub(super) statements: &'a Statements<'db>,
     pub(super) known: &'a Known,
@@ -48,15 +66,7 @@ impl View for SqliteView<'_, '_> {
         rows::creation(self.statements.db, principal, key)
     }
     fn execution(&self, id: ExecutionId) -> Result<Option<Arc<Execution>>, ReadError> {
-        if let Some(execution) = self.known.execution(id) {
-            return Ok(Some(execution));
-        }
-        // Its pending rounds are counted.
-        self.waiting.write(self.statements)?;
-        let Some((execution, own)) = rows::execution(self.statements.db, id)? else { return Ok(None) };
-        let execution = Arc::new(execution);
-        self.known.found_execution(&execution, own);
-        Ok(Some(execution))
+        Ok(stored_execution(self.statements, self.known, self.waiting, id)?.map(|(execution, _)| execution))
     }
     fn owner(&self, owner: &str) -> Result<Option<UnixMs>, ReadError> {
         if let Some(until) = self.known.owner(owner) {

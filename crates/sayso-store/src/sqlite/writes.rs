@@ -5,10 +5,10 @@ use std::sync::{Arc, LazyLock};
 use rusqlite::{Connection, params};
 use sayso_core::command::{Token, Write};
 use sayso_core::execution::{Execution, ExecutionKind, Outcome};
-use sayso_core::id::RoundId;
+use sayso_core::id::{ExecutionId, RoundId};
 use sayso_core::json::Json;
 use sayso_core::policy::Grant;
-use sayso_core::round::{Failure, Round};
+use sayso_core::round::{Delivery, Failure, Round};
 
 use super::chain::Chain;
 use super::change::{Change, Waiting};
@@ -16,6 +16,7 @@ use super::known::Known;
 use super::reader::ReadError;
 use super::rows;
 use super::statements::{Sql, Statements, upsert};
+use super::view;
 use crate::pending::{grant_scope_text, is_sought};
 
 /// A transaction being written: what is known of its rows, and what waits for its place or its end.
@@ -73,8 +74,8 @@ impl Writing<'_, '_> {
             },
             Write::Execution(execution) if self.known.is_stored(execution) => {}
             Write::Execution(execution) => {
-                self.put_execution(Sql::PutExecution, execution)?;
-                self.known.has_row(execution.id);
+                let (_, own) = self.stored_execution(execution.id)?;
+                self.give_row(execution, own)?;
             }
             Write::Result { execution, result } => {
                 db.prepare_cached("INSERT INTO results (execution_id, result) VALUES (?1, ?2)")?
@@ -112,7 +113,10 @@ impl Writing<'_, '_> {
             }
         };
         let holder = self.holder(after)?;
-        Ok(self.waiting.put(self.statements, Change { n, before, after: after.clone(), holder })?)
+        let frees = after.delivery == Delivery::Live
+            && after.status.is_finished()
+            && self.stored_execution(after.execution_id)?.1 != Some(after.id);
+        Ok(self.waiting.put(self.statements, Change { n, before, after: after.clone(), holder, frees })?)
     }
 
     /// The number of whoever holds the round.
@@ -188,6 +192,7 @@ impl Writing<'_, '_> {
             to.put(round.rev)?;
             to.put(holder)?;
             to.put(round.fence.as_ref().map(|fence| fence.token.0.to_be_bytes()))?;
+            to.put(holder.filter(|_| round.delivery == Delivery::Live))?;
             to.put(round.deadline.map(|at| at.0))?;
             to.put(is_sought(operation).then_some(operation))?;
             to.put(round.delivery_attempts)
@@ -220,22 +225,32 @@ impl Writing<'_, '_> {
     /// What kind of execution a new round says, which is then in no row. One that another round says gets its row, as they
     /// are two now.
     fn own_execution(&self, round: &Round) -> Result<Option<ExecutionKind>, ReadError> {
-        let (execution, own) = match self.known.stored_execution(round.execution_id) {
-            Some(known) => known,
-            None => {
-                let found = rows::execution(self.statements.db, round.execution_id)?;
-                let (execution, own) = found.ok_or(ReadError::Corrupt("execution"))?;
-                (Arc::new(execution), own)
-            }
-        };
+        let (execution, own) = self.stored_execution(round.execution_id)?;
         if own == Some(round.id) {
             return Ok(Some(execution.kind));
         }
         if own.is_some() {
-            self.put_execution(Sql::PutExecution, &execution)?;
-            self.known.has_row(execution.id);
+            self.give_row(&execution, own)?;
         }
         Ok(None)
+    }
+
+    /// Stores an execution, and frees the round that said it from its worker where it is over.
+    fn give_row(&self, execution: &Execution, own: Option<RoundId>) -> Result<(), ReadError> {
+        self.put_execution(Sql::PutExecution, execution)?;
+        self.known.has_row(execution.id);
+        if let Some(round) = own {
+            self.waiting.write(self.statements)?;
+            let free = "UPDATE round_states SET held = NULL
+                WHERE n = (SELECT n FROM round_facts WHERE id = ?1) AND finished_at IS NOT NULL AND held IS NOT NULL";
+            self.statements.db.prepare_cached(free)?.execute([round.to_bytes()])?;
+        }
+        Ok(())
+    }
+
+    /// What is stored of an execution that there is, and the round that says it where it has no row.
+    fn stored_execution(&self, id: ExecutionId) -> Result<(Arc<Execution>, Option<RoundId>), ReadError> {
+        view::stored_execution(self.statements, self.known, self.waiting, id)?.ok_or(ReadError::Corrupt("execution"))
     }
 }
 

@@ -27,10 +27,9 @@ pub(crate) fn next_deadline(db: &Connection) -> Result<Option<UnixMs>, ReadError
 pub(crate) fn abandoned(db: &Connection, now: UnixMs, limit: usize) -> Result<Vec<Abandoned>, ReadError> {
     let mut held = db.prepare_cached(
         "SELECT states.id, execution_id, owner, token, expires_at
-         FROM round_states AS states CROSS JOIN round_facts AS facts ON facts.n = states.n
-           CROSS JOIN owners ON owners.n = holder
-         WHERE holder IS NOT NULL AND finished_at IS NULL AND delivery = 'live' AND (expires_at IS NULL OR expires_at <= ?1)
-         ORDER BY holder, states.n LIMIT ?2",
+         FROM owners CROSS JOIN round_states AS states ON held = owners.n CROSS JOIN round_facts AS facts ON facts.n = states.n
+         WHERE (expires_at IS NULL OR expires_at <= ?1) AND finished_at IS NULL
+         ORDER BY held, states.n LIMIT ?2",
     )?;
     let mut all = every(held.query(params![now.0, row_count(limit)])?, |row| {
         let owner: String = row.get(2)?;
@@ -43,11 +42,15 @@ pub(crate) fn abandoned(db: &Connection, now: UnixMs, limit: usize) -> Result<Ve
         })
     })?;
     let mut running = db.prepare_cached(
-        "SELECT states.id, owner, expires_at FROM execution_states AS states CROSS JOIN owners ON owners.n = holder
-         WHERE holder IS NOT NULL AND outcome IS NULL AND (expires_at IS NULL OR expires_at <= ?1)
+        "SELECT states.id, owner, expires_at, holder FROM owners CROSS JOIN execution_states AS states ON holder = owners.n
+         WHERE (expires_at IS NULL OR expires_at <= ?1) AND outcome IS NULL
            AND NOT EXISTS (SELECT 1 FROM round_facts JOIN round_states USING (n)
                            WHERE execution_id = states.id AND round_states.finished_at IS NULL)
-         ORDER BY holder, states.id LIMIT ?2",
+         UNION ALL
+         SELECT execution_id, owner, expires_at, held
+         FROM owners CROSS JOIN round_states AS states ON held = owners.n CROSS JOIN round_facts AS facts ON facts.n = states.n
+         WHERE (expires_at IS NULL OR expires_at <= ?1) AND finished_at IS NOT NULL
+         ORDER BY 4, 1 LIMIT ?2",
     )?;
     all.extend(every(running.query(params![now.0, row_count(limit)])?, |row| {
         Ok(Abandoned {
