@@ -95,7 +95,7 @@ pub(crate) fn questions(now: UnixMs, orphans: &Orphans, events_at: &str) -> Vec<
             format!(
                 "SELECT count(*) FROM executions LEFT JOIN owners ON owners.owner = executions.owner
                  WHERE executions.owner IS NOT NULL AND executions.{UNFINISHED} AND {lapsed}
-                   AND NOT EXISTS (SELECT 1 FROM rounds WHERE rounds.execution_id = executions.id AND {UNFINISHED})"
+                   AND executions.id NOT IN (SELECT execution_id FROM rounds WHERE {UNFINISHED})"
             ),
         ),
         (Question::Interrupted, format!("SELECT count(*) {interrupted}")),

@@ -7,7 +7,7 @@ use sayso_core::round::Failure;
 use sayso_core::time::UnixMs;
 
 use super::super::reader::ReadError;
-use super::{every, first, json, maybe_word, moment, row_count, word};
+use super::{every, first, json, maybe_word, moment, of_execution, row_count, word};
 use crate::ExecutionFilter;
 use crate::pending::PENDING;
 
@@ -69,7 +69,8 @@ pub(crate) fn execution_with_pending(
 fn with_pending(db: &Connection, mut execution: Execution) -> Result<(Execution, Vec<RoundId>), ReadError> {
     let mut statement = db.prepare_cached(&format!(
         "SELECT facts.id, has_approval FROM round_facts AS facts CROSS JOIN round_states AS states ON states.n = facts.n
-         WHERE execution_id = ?1 AND {PENDING} ORDER BY facts.id"
+         WHERE {} AND {PENDING} ORDER BY facts.id",
+        of_execution("?1")
     ))?;
     let pending = every(statement.query(params![execution.id.to_bytes()])?, |row| {
         Ok((RoundId::from_bytes(row.get(0)?), row.get::<_, bool>(1)?))
@@ -81,16 +82,23 @@ fn with_pending(db: &Connection, mut execution: Execution) -> Result<(Execution,
     Ok((execution, pending.into_iter().map(|(id, _)| id).collect()))
 }
 
+/// A page of those with rows and one of the others, each in the order of its index, and the newest of both.
+fn page() -> String {
+    let page = "id < ?2 AND (?1 IS NULL OR started_by = ?1) ORDER BY id DESC LIMIT ?3";
+    format!(
+        "SELECT * FROM (SELECT {READ} FROM execution_states LEFT JOIN owners ON owners.n = holder WHERE {page})
+         UNION ALL SELECT * FROM (SELECT {READ} FROM own_executions WHERE {page})
+         ORDER BY id DESC LIMIT ?3"
+    )
+}
+
 pub(crate) fn executions(
     db: &Connection,
     filter: &ExecutionFilter,
 ) -> Result<Vec<(Execution, Vec<RoundId>)>, ReadError> {
-    let mut statement = db.prepare_cached(&format!(
-        "SELECT {READ} FROM executions WHERE (?1 IS NULL OR started_by = ?1) AND (?2 IS NULL OR id < ?2)
-         ORDER BY id DESC LIMIT ?3"
-    ))?;
+    let mut statement = db.prepare_cached(&page())?;
     let starter = filter.started_by.as_ref().map(ToString::to_string);
-    let before = filter.before.map(ExecutionId::to_bytes);
+    let before = filter.before.map_or([u8::MAX; 16], ExecutionId::to_bytes);
     let found = every(statement.query(params![starter, before, row_count(filter.limit)])?, read)?;
     found.into_iter().map(|execution| with_pending(db, execution)).collect()
 }
@@ -103,4 +111,32 @@ pub(crate) fn result(db: &Connection, id: ExecutionId) -> Result<Option<Json>, R
 pub(crate) fn owner(db: &Connection, owner: &str) -> Result<Option<UnixMs>, ReadError> {
     let mut statement = db.prepare_cached("SELECT expires_at FROM owners WHERE owner = ?1")?;
     Ok(first(&mut statement.query(params![owner])?, |row| Ok(moment(row, 0)?))?.flatten())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::expect_used, reason = "a test may panic")]
+
+    use super::*;
+    use crate::sqlite::open;
+
+    #[test]
+    fn executions_and_their_rounds_are_found_by_indexes() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = open::prepare_file(&folder.path().join("sayso.sqlite")).expect("a file");
+        let db = open::connection(&path).expect("opens");
+        open::migrate(&db).expect("has its schema");
+        let by_id = format!("SELECT {READ} FROM executions WHERE id = ?1");
+        let rounds = format!("SELECT 1 FROM round_facts AS facts WHERE {}", of_execution("?1"));
+        for (sql, searches) in [(page(), 2), (by_id, 2), (rounds, 2)] {
+            let mut explained = db.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).expect("is planned");
+            let lines = explained.query_map([], |row| row.get::<_, String>(3)).expect("is explained");
+            let lines: Vec<_> = lines.map(|line| line.expect("is text")).collect();
+            let begins = |line: &&String, word: &str| {
+                ["execution_states", "facts"].iter().any(|table| line.starts_with(&format!("{word} {table} ")))
+            };
+            assert!(!lines.iter().any(|line| begins(&line, "SCAN")), "{lines:?}");
+            assert!(lines.iter().filter(|line| begins(line, "SEARCH")).count() >= searches, "{lines:?}");
+        }
+    }
 }

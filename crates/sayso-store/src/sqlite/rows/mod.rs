@@ -27,6 +27,11 @@ use sayso_core::time::UnixMs;
 
 use super::reader::ReadError;
 
+/// The rounds of an execution: each is in one of two indexes. `id` stands for the execution's.
+fn of_execution(id: &str) -> String {
+    format!("(own_execution IS NULL AND execution_id = {id} OR own_execution IS NOT NULL AND execution_id = {id})")
+}
+
 /// A text column as JSON that was checked when it was written.
 fn json(text: &str, what: &'static str) -> Result<Json, ReadError> {
     Json::parse_within(text, usize::MAX, sayso_core::limits::JSON_DEPTH_CEILING).map_err(|_| ReadError::Corrupt(what))

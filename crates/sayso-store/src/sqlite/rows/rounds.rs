@@ -10,7 +10,7 @@ use sayso_core::round::{Answered, Delivery, Digest, Facts, Failure, Fence, Fence
 use sayso_core::time::UnixMs;
 
 use super::super::reader::ReadError;
-use super::{every, first, json, maybe_word, moment, row_count, word};
+use super::{every, first, json, maybe_word, moment, of_execution, row_count, word};
 use crate::pending::{PENDING, in_status};
 use crate::{RoundFilter, StoredAnswer, StoredRound};
 
@@ -106,7 +106,8 @@ pub(crate) fn numbered_round(db: &Connection, id: RoundId) -> Result<Option<(i64
 
 pub(crate) fn unfinished_rounds(db: &Connection, execution: ExecutionId) -> Result<Vec<Round>, ReadError> {
     let mut statement = db.prepare_cached(&format!(
-        "SELECT {COLUMNS} FROM {BY_FACTS} WHERE execution_id = ?1 AND finished_at IS NULL ORDER BY facts.id"
+        "SELECT {COLUMNS} FROM {BY_FACTS} WHERE {} AND finished_at IS NULL ORDER BY facts.id",
+        of_execution("?1")
     ))?;
     every(statement.query(params![execution.to_bytes()])?, read_round)
 }
@@ -116,10 +117,11 @@ pub(crate) fn operation(
     execution: ExecutionId,
     operation: &str,
 ) -> Result<Option<Operation>, ReadError> {
-    let mut statement = db.prepare_cached(
+    let mut statement = db.prepare_cached(&format!(
         "SELECT round_index, server, operation_kind, operation_name FROM round_facts
-         WHERE execution_id = ?1 AND operation = ?2 ORDER BY round_index DESC LIMIT 1",
-    )?;
+         WHERE {} AND operation = ?2 ORDER BY round_index DESC LIMIT 1",
+        of_execution("?1")
+    ))?;
     first(&mut statement.query(params![execution.to_bytes(), operation])?, |row| {
         Ok(Operation {
             last_index: row.get(0)?,
@@ -205,7 +207,8 @@ pub(crate) fn stored_rounds(db: &Connection, filter: &RoundFilter) -> Result<Vec
         values.push(value);
     };
     if let Some(execution) = filter.execution {
-        condition(" AND execution_id = ?", Box::new(execution.to_bytes()));
+        // The first that is bound, and named by its place.
+        condition(&format!(" AND {}", of_execution("?1")), Box::new(execution.to_bytes()));
     }
     if let Some(asker) = &filter.asked_by {
         condition(" AND asked_by = ?", Box::new(asker.to_string()));

@@ -6,7 +6,7 @@ use sayso_core::round::{Fence, FenceToken};
 use sayso_core::time::UnixMs;
 
 use super::super::reader::ReadError;
-use super::{every, first, row_count};
+use super::{every, first, of_execution, row_count};
 use crate::Abandoned;
 use crate::pending::PENDING;
 
@@ -41,17 +41,18 @@ pub(crate) fn abandoned(db: &Connection, now: UnixMs, limit: usize) -> Result<Ve
             expired_at: row.get::<_, Option<i64>>(4)?.map(UnixMs),
         })
     })?;
-    let mut running = db.prepare_cached(
+    let mut running = db.prepare_cached(&format!(
         "SELECT states.id, owner, expires_at, holder FROM owners CROSS JOIN execution_states AS states ON holder = owners.n
          WHERE (expires_at IS NULL OR expires_at <= ?1) AND outcome IS NULL
            AND NOT EXISTS (SELECT 1 FROM round_facts JOIN round_states USING (n)
-                           WHERE execution_id = states.id AND round_states.finished_at IS NULL)
+                           WHERE {} AND round_states.finished_at IS NULL)
          UNION ALL
          SELECT execution_id, owner, expires_at, held
          FROM owners CROSS JOIN round_states AS states ON held = owners.n CROSS JOIN round_facts AS facts ON facts.n = states.n
          WHERE (expires_at IS NULL OR expires_at <= ?1) AND finished_at IS NOT NULL
          ORDER BY 4, 1 LIMIT ?2",
-    )?;
+        of_execution("states.id")
+    ))?;
     all.extend(every(running.query(params![now.0, row_count(limit)])?, |row| {
         Ok(Abandoned {
             round: None,
