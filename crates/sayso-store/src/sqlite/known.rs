@@ -39,11 +39,16 @@ struct KnownRound {
     answer: Option<Json>,
 }
 
+/// What is stored of an execution.
+#[derive(Clone)]
+pub(super) struct StoredExecution {
+    pub(super) execution: Arc<Execution>,
+    /// The round that says it, where it has no row.
+    pub(super) own: Option<RoundId>,
+}
+
 struct KnownExecution {
-    /// What is stored of it.
-    row: Arc<Execution>,
-    /// The round that says it, where it has no row of its own.
-    own: Option<RoundId>,
+    stored: StoredExecution,
     /// Its unfinished rounds, where they are known to be all.
     unfinished: Option<Vec<RoundId>>,
 }
@@ -93,15 +98,14 @@ impl Known {
     /// not stored.
     pub(super) fn is_stored(&self, next: &Execution) -> bool {
         let stored = |known: &KnownExecution| {
-            let before = &known.row;
+            let before = &known.stored.execution;
             (&before.owner, before.ends_with_round, before.finished_at, &before.outcome, before.collected_at)
                 == (&next.owner, next.ends_with_round, next.finished_at, &next.outcome, next.collected_at)
         };
         self.executions.get(&next.id, stored).unwrap_or_default()
     }
-    /// What is stored of an execution, and the round that says it where it has no row.
-    pub(super) fn stored_execution(&self, id: ExecutionId) -> Option<(Arc<Execution>, Option<RoundId>)> {
-        self.executions.get(&id, |known| (known.row.clone(), known.own))
+    pub(super) fn stored_execution(&self, id: ExecutionId) -> Option<StoredExecution> {
+        self.executions.get(&id, |known| known.stored.clone())
     }
     pub(super) fn owner(&self, owner: &str) -> Option<Option<UnixMs>> {
         self.owners.get(owner, |until| *until)
@@ -124,16 +128,17 @@ impl Known {
     pub(super) fn found_round(&self, n: i64, row: &Arc<Round>) {
         self.rounds.put(row.id, KnownRound { n, row: row.clone(), state: None, answer: None });
     }
-    pub(super) fn found_execution(&self, row: &Arc<Execution>, own: Option<RoundId>) {
-        self.executions.put(row.id, KnownExecution { row: row.clone(), own, unfinished: None });
+    pub(super) fn found_execution(&self, stored: &StoredExecution) {
+        self.executions.put(stored.execution.id, KnownExecution { stored: stored.clone(), unfinished: None });
     }
     /// An execution that has been stored in a row.
     pub(super) fn has_row(&self, execution: ExecutionId) {
-        self.executions.change(&execution, |known| known.own = None);
+        self.executions.change(&execution, |known| known.stored.own = None);
     }
     /// A new execution, and the round that says it where it gets no row.
-    pub(super) fn new_execution(&self, row: &Arc<Execution>, own: Option<RoundId>) {
-        self.executions.put(row.id, KnownExecution { row: row.clone(), own, unfinished: Some(Vec::new()) });
+    pub(super) fn new_execution(&self, execution: &Arc<Execution>, own: Option<RoundId>) {
+        let stored = StoredExecution { execution: execution.clone(), own };
+        self.executions.put(execution.id, KnownExecution { stored, unfinished: Some(Vec::new()) });
     }
     pub(super) fn found_owner(&self, owner: &str, until: Option<UnixMs>) {
         self.owners.put(owner.to_owned(), until);
@@ -162,8 +167,9 @@ impl Known {
                         if let Some(unfinished) = &mut known.unfinished {
                             unfinished.retain(|id| *id != round.id);
                         }
-                        if known.own == Some(round.id) {
-                            known.row = Arc::new(Execution::only_for(round, known.row.kind));
+                        let StoredExecution { execution, own } = &mut known.stored;
+                        if *own == Some(round.id) {
+                            *execution = Arc::new(Execution::only_for(round, execution.kind));
                         }
                     });
                 }
@@ -177,7 +183,7 @@ impl Known {
             }
             Write::Execution(execution) if execution.outcome.is_some() => self.executions.forget(&execution.id),
             Write::Execution(execution) => {
-                self.executions.change(&execution.id, |known| known.row = execution.clone());
+                self.executions.change(&execution.id, |known| known.stored.execution = execution.clone());
             }
             Write::Owner { owner, expires_at } => self.found_owner(owner, *expires_at),
             Write::NewRound { .. }

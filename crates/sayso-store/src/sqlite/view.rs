@@ -11,27 +11,27 @@ use sayso_core::round::{Digest, Round};
 use sayso_core::time::UnixMs;
 
 use super::change::Waiting;
-use super::known::Known;
+use super::known::{Known, StoredExecution};
 use super::reader::ReadError;
 use super::rows;
 use super::statements::Statements;
 
-/// What is stored of an execution, and the round that says it where it has no row.
+/// What is stored of an execution.
 pub(super) fn stored_execution(
     statements: &Statements<'_>,
     known: &Known,
     waiting: &Waiting,
     id: ExecutionId,
-) -> Result<Option<(Arc<Execution>, Option<RoundId>)>, ReadError> {
+) -> Result<Option<StoredExecution>, ReadError> {
     if let Some(found) = known.stored_execution(id) {
         return Ok(Some(found));
     }
     // Its pending rounds are counted.
     waiting.write(statements)?;
     let Some((execution, own)) = rows::execution(statements.db, id)? else { return Ok(None) };
-    let execution = Arc::new(execution);
-    known.found_execution(&execution, own);
-    Ok(Some((execution, own)))
+    let found = StoredExecution { execution: Arc::new(execution), own };
+    known.found_execution(&found);
+    Ok(Some(found))
 }
 
 pub(super) struct SqliteView<'a, 'db> {
@@ -66,7 +66,7 @@ impl View for SqliteView<'_, '_> {
         rows::creation(self.statements.db, principal, key)
     }
     fn execution(&self, id: ExecutionId) -> Result<Option<Arc<Execution>>, ReadError> {
-        Ok(stored_execution(self.statements, self.known, self.waiting, id)?.map(|(execution, _)| execution))
+        Ok(stored_execution(self.statements, self.known, self.waiting, id)?.map(|stored| stored.execution))
     }
     fn owner(&self, owner: &str) -> Result<Option<UnixMs>, ReadError> {
         if let Some(until) = self.known.owner(owner) {

@@ -12,7 +12,7 @@ use sayso_core::round::{Delivery, Failure, Round};
 
 use super::chain::Chain;
 use super::change::{Change, Waiting};
-use super::known::Known;
+use super::known::{Known, StoredExecution};
 use super::reader::ReadError;
 use super::rows;
 use super::statements::{Sql, Statements, upsert};
@@ -63,18 +63,10 @@ impl Writing<'_, '_> {
                     creation.fingerprint
                 ])?;
             }
-            Write::NewExecution(execution) => match next {
-                Some(Write::NewRound { round, .. }) if **execution == Execution::only_for(round, execution.kind) => {
-                    self.known.new_execution(execution, Some(round.id));
-                }
-                _ => {
-                    self.put_execution(Sql::InsertExecution, execution)?;
-                    self.known.new_execution(execution, None);
-                }
-            },
+            Write::NewExecution(execution) => self.new_execution(execution, next)?,
             Write::Execution(execution) if self.known.is_stored(execution) => {}
             Write::Execution(execution) => {
-                let (_, own) = self.stored_execution(execution.id)?;
+                let StoredExecution { own, .. } = self.stored_execution(execution.id)?;
                 self.give_row(execution, own)?;
             }
             Write::Result { execution, result } => {
@@ -115,7 +107,7 @@ impl Writing<'_, '_> {
         let holder = self.holder(after)?;
         let frees = after.delivery == Delivery::Live
             && after.status.is_finished()
-            && self.stored_execution(after.execution_id)?.1 != Some(after.id);
+            && self.stored_execution(after.execution_id)?.own != Some(after.id);
         Ok(self.waiting.put(self.statements, Change { n, before, after: after.clone(), holder, frees })?)
     }
 
@@ -222,10 +214,25 @@ impl Writing<'_, '_> {
         })
     }
 
+    /// Stores a new execution, unless the round that is written next says it.
+    fn new_execution(&self, execution: &Arc<Execution>, next: Option<&Write>) -> rusqlite::Result<()> {
+        let own = match next {
+            Some(Write::NewRound { round, .. }) if **execution == Execution::only_for(round, execution.kind) => {
+                Some(round.id)
+            }
+            _ => {
+                self.put_execution(Sql::InsertExecution, execution)?;
+                None
+            }
+        };
+        self.known.new_execution(execution, own);
+        Ok(())
+    }
+
     /// What kind of execution a new round says, which is then in no row. One that another round says gets its row, as they
     /// are two now.
     fn own_execution(&self, round: &Round) -> Result<Option<ExecutionKind>, ReadError> {
-        let (execution, own) = self.stored_execution(round.execution_id)?;
+        let StoredExecution { execution, own } = self.stored_execution(round.execution_id)?;
         if own == Some(round.id) {
             return Ok(Some(execution.kind));
         }
@@ -248,8 +255,8 @@ impl Writing<'_, '_> {
         Ok(())
     }
 
-    /// What is stored of an execution that there is, and the round that says it where it has no row.
-    fn stored_execution(&self, id: ExecutionId) -> Result<(Arc<Execution>, Option<RoundId>), ReadError> {
+    /// What is stored of an execution that there is.
+    fn stored_execution(&self, id: ExecutionId) -> Result<StoredExecution, ReadError> {
         view::stored_execution(self.statements, self.known, self.waiting, id)?.ok_or(ReadError::Corrupt("execution"))
     }
 }
