@@ -25,7 +25,7 @@ impl<E> From<Error> for Stop<E> {
 
 /// Decides one command at `now`. Total: every command on every state gives writes and an answer, or a refusal.
 pub fn apply<V: View>(view: &V, command: &Command, now: UnixMs) -> Result<Applied, V::Error> {
-    let mut work = Work { view, now, writes: Vec::new() };
+    let mut work = Work { view, now, writes: Vec::with_capacity(USUAL_WRITES) };
     let reply = match command {
         Command::CreateRound(new) => rounds::create(&mut work, new),
         Command::CreateRecord { new, index, details } => {
@@ -83,6 +83,9 @@ pub fn apply<V: View>(view: &V, command: &Command, now: UnixMs) -> Result<Applie
         Err(Stop::Read(error)) => Err(error),
     }
 }
+
+/// Room for what most commands write.
+const USUAL_WRITES: usize = 8;
 
 /// One command at work: what it may read, and what it has decided to write.
 pub(super) struct Work<'a, V: View> {

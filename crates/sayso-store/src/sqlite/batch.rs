@@ -69,7 +69,7 @@ impl<'db> Batch<'_, 'db> {
             let refused = match apply(&self.view(), command, self.now) {
                 Ok(applied) => {
                     if applied.reply.is_ok() || !several {
-                        self.write(&applied.writes)?;
+                        self.write(applied.writes)?;
                     }
                     match applied.reply {
                         Ok(reply) => {
@@ -104,11 +104,15 @@ impl<'db> Batch<'_, 'db> {
         SqliteView { statements: self.statements, known: &self.known, waiting: &self.waiting }
     }
 
-    fn write(&mut self, writes: &[Write]) -> Result<(), ReadError> {
-        for (place, write) in (1..).zip(writes) {
-            self.touched.note(write);
+    fn write(&mut self, writes: Vec<Write>) -> Result<(), ReadError> {
+        let mut writes = writes.into_iter().peekable();
+        while let Some(write) = writes.next() {
+            self.touched.note(&write);
             let Self { statements, known, waiting, chain, .. } = self;
-            Writing { statements, known, waiting, chain }.write(write, writes.get(place))?;
+            match write {
+                Write::Event(event) => chain.append(event),
+                row => Writing { statements, known, waiting }.write(&row, writes.peek())?,
+            }
         }
         Ok(())
     }

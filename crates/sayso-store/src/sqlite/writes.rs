@@ -10,7 +10,6 @@ use sayso_core::json::Json;
 use sayso_core::policy::Grant;
 use sayso_core::round::{Delivery, Failure, Round};
 
-use super::chain::Chain;
 use super::change::{Change, Waiting};
 use super::known::{Known, StoredExecution};
 use super::reader::ReadError;
@@ -19,17 +18,16 @@ use super::statements::{Sql, Statements, upsert};
 use super::view;
 use crate::pending::{grant_scope_text, is_sought};
 
-/// A transaction being written: what is known of its rows, and what waits for its place or its end.
+/// The rows of a transaction being written: what is known of them, and what waits for its end.
 pub(super) struct Writing<'a, 'db> {
     pub(super) statements: &'a Statements<'db>,
     pub(super) known: &'a Known,
     pub(super) waiting: &'a Waiting,
-    pub(super) chain: &'a mut Chain,
 }
 
 impl Writing<'_, '_> {
     /// Writes it; `next` is what will be written after it.
-    pub(super) fn write(&mut self, write: &Write, next: Option<&Write>) -> Result<(), ReadError> {
+    pub(super) fn write(&self, write: &Write, next: Option<&Write>) -> Result<(), ReadError> {
         let (statements, db) = (self.statements, self.statements.db);
         match write {
             Write::NewRound { round, requests, calls, suggestion_of, request_state } => {
@@ -89,7 +87,8 @@ impl Writing<'_, '_> {
                 )?
                 .execute(params![by.to_string(), tool, definition.to_bytes(), at.0])?;
             }
-            Write::Event(event) => self.chain.append(event.clone()),
+            // Its place is the chain.
+            Write::Event(_) => {}
         }
         self.known.note(write);
         Ok(())

@@ -4,6 +4,8 @@
 //! follow from those of the list. First comes a byte that says which members follow, then these, each behind its length
 //! (empty: there is none), then what happened, as JSON.
 
+use std::io::Write as _;
+
 use rusqlite::Connection;
 use rusqlite::params;
 use sayso_core::event::{Event, NewEvent};
@@ -55,8 +57,8 @@ pub(crate) fn list<'e>(events: impl ExactSizeIterator<Item = &'e NewEvent>) -> R
             part(&mut bytes, |to| to.extend_from_slice(id.as_ref().map_or(&[], |id| id)));
         }
         if differs & PRINCIPAL != 0 {
-            let name = event.principal.as_ref().map(ToString::to_string).unwrap_or_default();
-            part(&mut bytes, |to| to.extend_from_slice(name.as_bytes()));
+            part(&mut bytes, |to| event.principal.as_ref().map_or(Ok(()), |principal| write!(to, "{principal}")))
+                .map_err(|_| CORRUPT)?;
         }
         if differs & CHANNEL != 0 {
             let channel = event.channel.map(Channel::as_str).unwrap_or_default();
