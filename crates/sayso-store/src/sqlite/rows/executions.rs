@@ -117,27 +117,66 @@ pub(crate) fn owner(db: &Connection, owner: &str) -> Result<Option<UnixMs>, Read
 mod tests {
     #![allow(clippy::expect_used, reason = "a test may panic")]
 
-    use super::*;
-    use crate::sqlite::open;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
-    #[test]
-    fn executions_and_their_rounds_are_found_by_indexes() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = open::prepare_file(&folder.path().join("sayso.sqlite")).expect("a file");
+    use super::*;
+    use crate::sqlite::{open, rows};
+
+    /// A database with so many executions of each kind and a round in each, all in a worker that lives.
+    fn filled(folder: &tempfile::TempDir, many: usize) -> Connection {
+        let path = open::prepare_file(&folder.path().join(format!("{many}.sqlite"))).expect("a file");
         let db = open::connection(&path).expect("opens");
         open::migrate(&db).expect("has its schema");
-        let by_id = format!("SELECT {READ} FROM executions WHERE id = ?1");
-        let rounds = format!("SELECT 1 FROM round_facts AS facts WHERE {}", of_execution("?1"));
-        for (sql, searches) in [(page(), 2), (by_id, 2), (rounds, 2)] {
-            let mut explained = db.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).expect("is planned");
-            // Its values are left empty: a plan does not depend on them.
-            let lines = explained.raw_query().mapped(|row| row.get::<_, String>(3));
-            let lines: Vec<_> = lines.map(|line| line.expect("is text")).collect();
-            let begins = |line: &&String, word: &str| {
-                ["execution_states", "facts"].iter().any(|table| line.starts_with(&format!("{word} {table} ")))
+        let id = "CAST(printf('%016d', i) AS BLOB)";
+        db.execute_batch(&format!(
+            "INSERT INTO owners VALUES (1, 'own_lives', 9);
+             CREATE TEMP TABLE numbers AS
+                 WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2 * {many}) SELECT i FROM n;
+             INSERT INTO round_facts SELECT i, {id}, {id}, 'main', 'files', 'tool', 'read', 'agent a', 'live', 0, 10, 1, zeroblob(32), 0,
+                 '{{}}', '[]', NULL, iif(i % 2, 'agent', NULL) FROM numbers;
+             INSERT INTO round_states (n, id, status, rev, holder, token, held, delivery_attempts)
+                 SELECT i, {id}, 'pending', 1, 1, zeroblob(16), 1, 0 FROM numbers;
+             INSERT INTO execution_states (id, kind, started_by, holder, ends_with_round, created_at)
+                 SELECT {id}, 'agent', 'agent a', 1, 0, 1 FROM numbers WHERE i % 2 = 0;"
+        ))
+        .expect("is filled");
+        db
+    }
+
+    #[test]
+    fn what_is_asked_of_executions_takes_as_many_steps_however_many_there_are() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let [few, many] = [10, 2_000].map(|many| {
+            let mut db = filled(&folder, many);
+            let steps = Arc::new(AtomicUsize::new(0));
+            let counting = steps.clone();
+            let count = move || {
+                counting.fetch_add(1, Ordering::Relaxed);
+                false
             };
-            assert!(!lines.iter().any(|line| begins(&line, "SCAN")), "{lines:?}");
-            assert!(lines.iter().filter(|line| begins(line, "SEARCH")).count() >= searches, "{lines:?}");
+            db.progress_handler(1, Some(count)).expect("counts");
+            let mut taken = Vec::new();
+            let mut took = |what| taken.push((what, steps.swap(0, Ordering::Relaxed)));
+            let filter = ExecutionFilter { limit: 4, ..ExecutionFilter::default() };
+            assert_eq!(executions(&db, &filter).expect("are read").len(), 4);
+            took("a page");
+            for n in 7..=8_u8 {
+                let id = ExecutionId::from_bytes(format!("{n:016}").into_bytes().try_into().expect("16 bytes"));
+                let (_, own) = execution(&db, id).expect("is read").expect("is there");
+                assert_eq!(own.is_some(), n == 7);
+                took("one");
+                assert_eq!(rows::unfinished_rounds(&db, id).expect("are read").len(), 1);
+                took("its rounds");
+                assert!(rows::operation(&db, id, "main").expect("is read").is_some());
+                took("its operation");
+            }
+            assert_eq!(rows::abandoned(&db, UnixMs(8), 4).expect("are read"), []);
+            took("a sweep");
+            taken
+        });
+        for ((what, few), (_, many)) in few.into_iter().zip(many) {
+            assert!(few > 0 && many <= few + few / 4, "{what}: {many} steps in the place of {few}");
         }
     }
 }
