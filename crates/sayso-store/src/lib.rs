@@ -143,7 +143,7 @@ pub struct Abandoned {
 pub struct ChangedRound {
     /// Which.
     pub id: RoundId,
-    /// Its row as it was committed, where whoever tells it has just written it.
+    /// Its row as it was committed, where whoever tells it has just written it, in this process or in another.
     pub row: Option<Arc<Round>>,
 }
 
@@ -155,7 +155,7 @@ impl From<RoundId> for ChangedRound {
 
 /// Hears of commits. Called after the commit, outside any lock; calls may be lost, merged or late.
 pub trait Hints: Send + Sync + 'static {
-    /// These changed in this process, up to this event.
+    /// These changed, up to this event where they changed in this process.
     fn changed(&self, rounds: &[ChangedRound], executions: &[ExecutionId], last_event: u64);
     /// Another process changed something.
     fn changed_elsewhere(&self);

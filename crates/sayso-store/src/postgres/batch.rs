@@ -46,6 +46,8 @@ pub(super) struct Means<'a> {
     pub(super) clock: Option<&'a dyn Clock>,
     pub(super) notices: Option<&'a Notices>,
     pub(super) known: &'a Known,
+    /// Whether a notice may carry a row, and so be a part of the transaction.
+    pub(super) may_carry: bool,
 }
 
 /// How far the database's time may turn out to be before or after the guess. No deadline and no lease that a guess is
@@ -152,7 +154,9 @@ impl Means<'_> {
         let notices = self.notices?;
         let mut told = changes.once.events.iter().filter(|event| is_told(event)).peekable();
         told.peek()?;
-        Some(notices.of(&concerned(told)))
+        let concerned = concerned(told);
+        let row = awaited(&concerned, changes).filter(|_| self.may_carry);
+        row.and_then(|row| notices.carrying(&concerned, row)).or_else(|| Some(notices.of(&concerned)))
     }
 
     /// What has been committed is what is known from now on.
@@ -268,11 +272,27 @@ fn concerned<'a>(events: impl Iterator<Item = &'a NewEvent>) -> Concerned {
     concerned
 }
 
+/// The row that somebody may wait for in another process: of the one round to tell of, which is no longer pending. A
+/// transaction that notifies takes a lock of the whole database while it commits; where many answers come at once, several
+/// share a transaction, and none does.
+fn awaited<'a>(concerned: &Concerned, changes: &'a Changes) -> Option<&'a Round> {
+    let id = concerned.rounds.first().filter(|_| concerned.rounds.len() == 1)?;
+    let row = changes.rows.rounds.get(id)?.as_ref().ok()?.as_deref()?;
+    (row.status != Status::Pending).then_some(row)
+}
+
 /// Ids, each once and in order.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Concerned {
     pub(super) rounds: std::collections::BTreeSet<RoundId>,
     pub(super) executions: std::collections::BTreeSet<ExecutionId>,
+}
+
+impl Concerned {
+    /// Every id as it is written.
+    pub(super) fn ids(&self) -> Vec<String> {
+        self.rounds.iter().map(ToString::to_string).chain(self.executions.iter().map(ToString::to_string)).collect()
+    }
 }
 
 impl From<Failure> for Stopped {

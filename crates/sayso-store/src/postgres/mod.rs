@@ -2,6 +2,7 @@
 //! several connections at once.
 
 mod batch;
+mod carried;
 mod columns;
 mod connection;
 mod examine;
@@ -98,7 +99,10 @@ impl PostgresStore {
         let mut first = Connection::open(&config).await.map_err(Failure::unchanged)?;
         open::migrate(&mut first).await?;
         let schema = schema(&mut first).await.map_err(Failure::unchanged)?;
-        let notices = Notices::new(&schema)?;
+        let notices = match options.poll_only {
+            true => None,
+            false => Some(Notices::new(&schema, open::notice_key(&mut first).await.map_err(Failure::unchanged)?)?),
+        };
         let connections = options.connections_max.max(CONNECTIONS_MIN) - APART;
         let writers = (connections / 4).clamp(1, WRITERS_MAX);
         let readers = Arc::new(Pool::new(config.clone(), connections - writers, first));
@@ -106,11 +110,11 @@ impl PostgresStore {
         let (opened, closed) = tokio::sync::watch::channel(());
         let (mut observers, known) = (None, Arc::<Known>::default());
         if let Some(hints) = options.hints.clone() {
-            if options.poll_only {
+            if let Some(notices) = &notices {
+                tokio::spawn(watch::listen(config.clone(), notices.clone(), hints, known.clone(), closed));
+            } else {
                 let waiting = observers.insert(Arc::<Observers>::default());
                 tokio::spawn(watch::follow(readers.clone(), waiting.clone(), hints, closed));
-            } else {
-                tokio::spawn(watch::listen(config.clone(), notices.clone(), hints, known.clone(), closed));
             }
         }
         let looks = Looks::new(config.clone());
@@ -118,7 +122,7 @@ impl PostgresStore {
             config,
             clock: options.clock.clone(),
             hints: options.hints,
-            notices: (!options.poll_only).then_some(notices),
+            notices,
             sequencer: sequencer.wake.clone(),
             known: known.clone(),
             free: Default::default(),

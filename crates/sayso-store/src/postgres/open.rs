@@ -8,8 +8,8 @@ use super::failure::{Failure, newer_schema};
 use super::value::{Columns, Corrupt};
 
 /// The schema this process knows; a database of a later one is refused, and so is every write once one appears.
-pub(super) const SCHEMA_VERSION: i64 = 7;
-const MIGRATIONS: [&str; 7] = [
+pub(super) const SCHEMA_VERSION: i64 = 8;
+const MIGRATIONS: [&str; 8] = [
     include_str!("../../migrations/postgres/0001_rounds.sql"),
     include_str!("../../migrations/postgres/0002_quiet_hops.sql"),
     include_str!("../../migrations/postgres/0003_round_details.sql"),
@@ -17,6 +17,7 @@ const MIGRATIONS: [&str; 7] = [
     include_str!("../../migrations/postgres/0005_reviewed.sql"),
     include_str!("../../migrations/postgres/0006_narrow_states.sql"),
     include_str!("../../migrations/postgres/0007_lighter_rows.sql"),
+    include_str!("../../migrations/postgres/0008_rows_in_notices.sql"),
 ];
 
 const VERSION: &str = "SELECT version FROM sayso_schema";
@@ -74,4 +75,12 @@ async fn apply_missing(db: &mut Connection) -> Result<i64, Failure> {
     }
     db.client.batch_execute("COMMIT").await?;
     Ok(found.max(SCHEMA_VERSION))
+}
+
+/// What the rows that notices carry are sealed with.
+pub(super) async fn notice_key(db: &mut Connection) -> Result<[u8; 32], Failure> {
+    let found = db.query("SELECT key FROM notice_key WHERE id = 1", &[]).await?;
+    let row = found.first().ok_or(Corrupt("notice key"))?;
+    let key = Columns::of(row, "notice key").get::<&[u8]>(0)?;
+    Ok(key.try_into().map_err(|_| Corrupt("notice key"))?)
 }

@@ -181,13 +181,15 @@ pub(super) struct Shape {
     pub(super) only: bool,
     /// It is a transaction of its own.
     pub(super) guessed: bool,
+    /// Its transaction notifies a channel, the last parameter but one, of a payload, the last.
+    pub(super) tells: bool,
 }
 
 /// The statement of this shape. It fails, with a division by zero, unless every guarded part finds every row that it is
 /// given as it should be; where it is `guessed` also unless the schema is ours and the database's time is between the last two
 /// parameters, once the rows are locked. It answers with that time.
-pub(super) fn composed(Shape { parts, only, guessed }: &Shape) -> String {
-    let (only, guessed) = (*only, *guessed);
+pub(super) fn composed(Shape { parts, only, guessed, tells }: &Shape) -> String {
+    let (only, guessed, tells) = (*only, *guessed, *tells);
     let (mut with, mut guards, mut first) = (Vec::new(), String::from("TRUE"), 1);
     for (number, part) in parts.iter().enumerate() {
         with.push(format!("p{number} AS ({})", part.sql(first, only)));
@@ -204,9 +206,11 @@ pub(super) fn composed(Shape { parts, only, guessed }: &Shape) -> String {
                 AND (SELECT version FROM sayso_schema) = {SCHEMA_VERSION} END",
             first + 1
         );
+        first += 2;
     }
+    let tell = if tells { format!(", pg_notify(${first}::text, ${}::text)", first + 1) } else { String::new() };
     let with = if with.is_empty() { String::new() } else { format!("WITH {}", with.join(",\n")) };
-    format!("{with} SELECT 1 / coalesce({guards}, FALSE)::int, {NOW}")
+    format!("{with} SELECT 1 / coalesce({guards}, FALSE)::int, {NOW}{tell}")
 }
 
 /// The database's time. It goes on within a transaction.

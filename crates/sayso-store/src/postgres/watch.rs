@@ -13,7 +13,7 @@ use tokio_postgres::{AsyncMessage, Config, NoTls};
 use super::connection::Pool;
 use super::failure::Failure;
 use super::known::Known;
-use super::notice::Notices;
+use super::notice::{Heard, Notices};
 use super::value::{Columns, Key};
 use crate::{ChangedRound, Hints, Observing};
 
@@ -67,11 +67,12 @@ async fn listen_once(config: &Config, notices: &Notices, hints: &dyn Hints, know
     let hearing = async {
         while let Some(Ok(message)) = poll_fn(|context| session.poll_message(context)).await {
             if let AsyncMessage::Notification(notification) = message
-                && let Some(concerned) = notices.read(notification.payload())
+                && let Some(Heard { concerned, row }) = notices.read(notification.payload())
             {
                 let executions: Vec<ExecutionId> = concerned.executions.into_iter().collect();
                 known.changed_elsewhere(concerned.rounds.iter().copied(), &executions);
-                let rounds: Vec<_> = concerned.rounds.into_iter().map(ChangedRound::from).collect();
+                let changed = |id| ChangedRound { id, row: row.clone().filter(|row| row.id == id) };
+                let rounds: Vec<_> = concerned.rounds.into_iter().map(changed).collect();
                 hints.changed(&rounds, &executions, 0);
             }
         }

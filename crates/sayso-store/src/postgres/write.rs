@@ -178,10 +178,12 @@ fn split<'a, K: Ord + std::hash::Hash, T>(
     Ok((new, old))
 }
 
-/// What other processes are told after a commit.
-pub(super) struct Notice<'a> {
-    pub(super) channel: &'a str,
-    pub(super) payloads: Vec<String>,
+/// What other processes are told of a commit.
+pub(super) enum Notice<'a> {
+    /// By the transaction itself: it is heard if that is committed, and not otherwise.
+    Within { channel: &'a str, payload: String },
+    /// Behind the commit, whatever becomes of it: a hint that nobody waits for.
+    Behind { channel: &'a str, payloads: Vec<String> },
 }
 
 /// How a transaction ends.
@@ -193,25 +195,29 @@ pub(super) enum Ending {
     Guessed(UnixMs, UnixMs),
 }
 
-/// Runs the steps and commits; answers with the database's time. The notice is a hint: it goes out behind the commit,
-/// and nobody waits for it.
+/// Runs the steps and commits; answers with the database's time.
 pub(super) async fn commit(
     db: &mut Connection,
     steps: &[Step<'_>],
     ending: Ending,
     notice: Option<Notice<'_>>,
 ) -> Result<UnixMs, Failure> {
-    let statement = prepare(db, steps, matches!(ending, Ending::Guessed(..))).await?;
-    let notify = db.statement_if(notice.is_some(), statements::NOTIFY).await?;
+    let (within, behind) = match &notice {
+        Some(Notice::Within { channel, payload }) => (Some((channel, payload)), None),
+        Some(Notice::Behind { channel, payloads }) => (None, Some((channel, payloads))),
+        None => (None, None),
+    };
+    let statement = prepare(db, steps, matches!(ending, Ending::Guessed(..)), within.is_some()).await?;
+    let notify = db.statement_if(behind.is_some(), statements::NOTIFY).await?;
     let client = &db.client;
     // Each is sent when it is first polled, which is in this order.
     let (written, committed, ()) = tokio::join!(
         biased;
-        write(client, &statement, steps, ending),
+        write(client, &statement, steps, ending, within),
         async { if let Ending::Loaded = ending { client.batch_execute("COMMIT").await } else { Ok(()) } },
         async {
-            if let (Some(statement), Some(notice)) = (&notify, &notice) {
-                let parameters: [Parameter<'_>; 2] = [&notice.channel, &notice.payloads];
+            if let (Some(statement), Some((channel, payloads))) = (&notify, behind) {
+                let parameters: [Parameter<'_>; 2] = [channel, payloads];
                 drop(client.query(statement, &parameters).now_or_never());
             }
         },
@@ -223,14 +229,14 @@ pub(super) async fn commit(
 
 /// Runs the steps of a guess in the open transaction, without ending it.
 pub(super) async fn write_only(db: &mut Connection, steps: &[Step<'_>]) -> Result<(), Failure> {
-    let statement = prepare(db, steps, true).await?;
+    let statement = prepare(db, steps, true, false).await?;
     let whenever = Ending::Guessed(UnixMs(i64::MIN), UnixMs(i64::MAX));
-    write(&db.client, &statement, steps, whenever).await.map(drop)
+    write(&db.client, &statement, steps, whenever, None).await.map(drop)
 }
 
-async fn prepare(db: &mut Connection, steps: &[Step<'_>], guessed: bool) -> Result<Statement, Failure> {
+async fn prepare(db: &mut Connection, steps: &[Step<'_>], guessed: bool, tells: bool) -> Result<Statement, Failure> {
     let parts: Vec<Part> = steps.iter().map(|step| step.part).collect();
-    db.composed(Shape { parts, only: have_one_row(steps), guessed }).await
+    db.composed(Shape { parts, only: have_one_row(steps), guessed, tells }).await
 }
 
 fn have_one_row(steps: &[Step<'_>]) -> bool {
@@ -239,7 +245,13 @@ fn have_one_row(steps: &[Step<'_>]) -> bool {
         .all(|step| step.part == Part::InsertEvents || step.columns.iter().all(|column| column.only().is_some()))
 }
 
-async fn write(client: &Client, statement: &Statement, steps: &[Step<'_>], ending: Ending) -> Result<UnixMs, Failure> {
+async fn write(
+    client: &Client,
+    statement: &Statement,
+    steps: &[Step<'_>],
+    ending: Ending,
+    told: Option<(&&str, &String)>,
+) -> Result<UnixMs, Failure> {
     let only = have_one_row(steps);
     let mut parameters: Vec<Parameter<'_>> = Vec::new();
     for step in steps {
@@ -249,6 +261,9 @@ async fn write(client: &Client, statement: &Statement, steps: &[Step<'_>], endin
     }
     if let Ending::Guessed(UnixMs(from), UnixMs(until)) = &ending {
         parameters.extend([from as Parameter<'_>, until as Parameter<'_>]);
+    }
+    if let Some((channel, payload)) = told {
+        parameters.extend([channel as Parameter<'_>, payload as Parameter<'_>]);
     }
     let found = client.query(statement, &parameters).await?;
     let row = found.first().ok_or(Corrupt("clock"))?;

@@ -140,7 +140,8 @@ impl Turn {
     async fn transaction(&mut self, units: &[Vec<Command>]) -> Result<Vec<Answer>, Stopped> {
         let mut tries = 1;
         loop {
-            let stopped = match self.once(units).await {
+            let may_carry = tries == 1;
+            let stopped = match self.once(units, may_carry).await {
                 Ok(done) => return Ok(self.tell(done)),
                 Err(stopped) => stopped,
             };
@@ -148,7 +149,8 @@ impl Turn {
                 Remedy::Repeat => true,
                 // Found dead before anything was sent that could have changed something.
                 Remedy::Reconnect => !stopped.was_committing && !matches!(stopped.failure, Failure::Late) && tries < 3,
-                Remedy::Separate => false,
+                // No room in the queue of notices, as where a session listens and never reads, keeps no answer back.
+                Remedy::Separate => may_carry && stopped.failure.is(&SqlState::PROGRAM_LIMIT_EXCEEDED),
             };
             if !again || tries == TRIES_MAX {
                 return Err(stopped);
@@ -158,13 +160,13 @@ impl Turn {
         }
     }
 
-    async fn once(&mut self, units: &[Vec<Command>]) -> Result<Done, Stopped> {
+    async fn once(&mut self, units: &[Vec<Command>], may_carry: bool) -> Result<Done, Stopped> {
         let mut db = match self.db.take().filter(|db| !db.is_lost()) {
             Some(db) => db,
             None => Connection::open_for_keys(&self.shared.config).await?,
         };
         let Shared { clock, notices, known, .. } = &*self.shared;
-        let means = Means { clock: clock.as_deref(), notices: notices.as_ref(), known };
+        let means = Means { clock: clock.as_deref(), notices: notices.as_ref(), known, may_carry };
         let running = batch::run(&mut db, units, &means);
         // A connection on which somebody gave up may be in the middle of anything: it is not used again.
         let done = tokio::time::timeout(PATIENCE, running)

@@ -10,6 +10,7 @@ mod clock;
 mod connections;
 mod disk;
 mod losses;
+mod notices;
 mod together;
 mod units;
 
@@ -18,7 +19,7 @@ use std::sync::{Arc, Mutex};
 
 use sayso_core::error::Error;
 use sayso_core::id::{ExecutionId, RoundId};
-use sayso_core::round::Status;
+use sayso_core::round::{Round, Status};
 use sayso_store::clock::ManualClock;
 use sayso_store::conformance::START;
 use sayso_store::{ChangedRound, Hints, PostgresOptions, PostgresStore, Store};
@@ -37,6 +38,8 @@ async fn open_with(url: &str, options: PostgresOptions) -> Arc<PostgresStore> {
 #[derive(Default)]
 struct Heard {
     rounds: Mutex<HashSet<RoundId>>,
+    /// Rows that came along.
+    rows: Mutex<Vec<Arc<Round>>>,
     any: Notify,
     elsewhere: Notify,
 }
@@ -51,6 +54,7 @@ impl Heard {
 
 impl Hints for Heard {
     fn changed(&self, rounds: &[ChangedRound], _: &[ExecutionId], _: u64) {
+        self.rows.lock().expect("the lock").extend(rounds.iter().filter_map(|changed| changed.row.clone()));
         self.rounds.lock().expect("the lock").extend(rounds.iter().map(|changed| changed.id));
         self.any.notify_one();
     }
