@@ -12,6 +12,8 @@ pub mod memory;
 mod pending;
 mod postgres;
 mod recent;
+#[cfg(test)]
+mod sample;
 mod sqlite;
 
 use std::sync::Arc;

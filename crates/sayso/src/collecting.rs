@@ -33,8 +33,10 @@ impl LocalDesk {
                 _ => return Err(Error::Corrupt("round")),
             },
         };
+        let shown = self.own(round).await?.shown(&row);
+        self.sayso.inner.questions.forget(round);
         Ok(wire::Collected {
-            round: self.own(round).await?.shown(&row),
+            round: shown,
             request_state: content.request_state,
             responses: responses_of(&content.responses)?,
         })

@@ -279,7 +279,10 @@ impl Desk for LocalDesk {
         }
         let commands = steps.iter().map(|step| step.command(&self.caller)).collect();
         match self.sayso.store().commit(commands).await {
-            Ok(_) => Ok(()),
+            Ok(_) => {
+                steps.iter().filter_map(Step::ended).for_each(|round| self.sayso.inner.questions.forget(round));
+                Ok(())
+            }
             Err(refused @ (Error::Conflict { .. } | Error::State { .. })) => {
                 if self.is_stored(&steps).await? {
                     Ok(())

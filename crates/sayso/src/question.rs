@@ -94,6 +94,9 @@ impl<K: Eq + Hash, V, const MOST: usize> Kept<K, V, MOST> {
     fn put(&self, key: K, value: Arc<V>) {
         self.lock().put(key, value);
     }
+    fn remove(&self, key: &K) -> Option<Arc<V>> {
+        self.lock().remove(key)
+    }
 }
 
 impl Questions {
@@ -109,6 +112,11 @@ impl Questions {
             self.asked.put(round, question.clone());
         }
         question
+    }
+
+    /// The round is over: what it asked is hardly ever looked at again, and its memory serves the next one.
+    pub(crate) fn forget(&self, round: RoundId) {
+        drop(self.asked.remove(&round));
     }
 
     /// Checks what somebody asks, or remembers that it did; with its text.
@@ -138,5 +146,58 @@ impl Questions {
             return Ok(compiled);
         }
         self.compile(&question.requests, &question.text).map_err(|_| Error::Corrupt("request"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::{Answer, Ask, Desk, Options, People, Request, Response, Sayso, Step};
+
+    fn ask(delivery: Delivery) -> Ask {
+        let schema = Json::parse(r#"{"type":"object","properties":{"city":{"type":"string"}}}"#).unwrap();
+        Ask { delivery: Some(delivery), ..Ask::one("city", Request::form("Where to?", schema)) }
+    }
+
+    #[tokio::test]
+    async fn what_a_round_asked_is_kept_until_it_is_over_and_read_after_that() {
+        let folder = tempfile::tempdir().unwrap();
+        let sayso = Sayso::open(Options::at(folder.path())).await.unwrap();
+        let desk = sayso.desk(Principal::agent("booking"));
+        let kept = |round| sayso.inner.questions.known(round).is_some();
+        for delivery in [Delivery::Live, Delivery::Resumable] {
+            let opened = desk.open(ask(delivery), None).await.unwrap();
+            let round = opened.round.round_id;
+            let answer = Answer::one("city", Response::accept(Json::parse(r#"{"city":"Pune"}"#).unwrap()));
+            sayso.people().answer(round, answer, "first").await.unwrap();
+            match opened.fence {
+                Some(fence) => {
+                    desk.start(round, fence.clone()).await.unwrap();
+                    desk.settle(vec![Step::Delivered(round, fence.clone())]).await.unwrap();
+                    assert!(kept(round));
+                    desk.settle(vec![Step::Resolved(round, fence)]).await.unwrap();
+                }
+                None => {
+                    assert!(kept(round));
+                    desk.collect(round, "collected", Duration::ZERO).await.unwrap();
+                }
+            }
+            assert!(!kept(round), "{delivery:?}");
+            let shown = sayso.people().show(round).await.unwrap();
+            assert!(shown.requests.get("city").is_some());
+        }
+    }
+
+    #[tokio::test]
+    async fn a_question_that_failed_is_kept_no_longer() {
+        let folder = tempfile::tempdir().unwrap();
+        let sayso = Sayso::open(Options::at(folder.path())).await.unwrap();
+        let desk = sayso.desk(Principal::agent("booking"));
+        let round = desk.open(ask(Delivery::Resumable), None).await.unwrap().round.round_id;
+        let failure = sayso_core::round::Failure::new(sayso_core::round::Failure::WITHDRAWN, "never mind");
+        desk.settle(vec![Step::Failed(round, None, failure)]).await.unwrap();
+        assert!(sayso.inner.questions.known(round).is_none());
     }
 }

@@ -47,6 +47,14 @@ pub(crate) enum Subject {
 }
 
 impl Step {
+    /// The round that is over with it.
+    pub(crate) fn ended(&self) -> Option<RoundId> {
+        match self {
+            Self::Resolved(round, _) | Self::Failed(round, ..) => Some(*round),
+            _ => None,
+        }
+    }
+
     /// What it is about.
     pub(crate) fn subject(&self) -> Subject {
         match self {

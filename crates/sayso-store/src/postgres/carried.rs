@@ -164,50 +164,9 @@ impl From<Carried> for Round {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
-    use sayso_core::round::FenceToken;
-
+mod tests {
     use super::*;
-
-    /// A row in which everything is there, of a server of this name.
-    pub(in super::super) fn answered(server: &str) -> Round {
-        let facts = Facts {
-            id: RoundId::from_parts(1, 1),
-            execution_id: ExecutionId::from_parts(1, 2),
-            logical_operation_id: "book-1".to_owned(),
-            server: server.to_owned(),
-            operation_kind: OperationKind::Prompt,
-            operation_name: "book".to_owned(),
-            asked_by: Principal::agent("it's ada"),
-            delivery: Delivery::Live,
-            index: 3,
-            limit: 8,
-            created_at: UnixMs(1_796_000_000_123),
-            deadline: Some(UnixMs(1_796_000_000_999)),
-            digest: Digest::from_bytes([3; 32]),
-            has_approval: true,
-        };
-        Round {
-            facts: Arc::new(facts),
-            status: Status::Failed,
-            rev: 5,
-            fence: Some(Fence { owner: "own_a".to_owned(), token: FenceToken(u128::MAX) }),
-            delivery_attempts: 2,
-            answer_key: Some(("answer-1".to_owned(), [9; 32])),
-            answered: Some(Answered {
-                principal: Principal::person("local:ada"),
-                channel: Channel::Inbox,
-                at: UnixMs(1_796_000_000_456),
-                action: Some(Action::Decline),
-            }),
-            collect_key: Some("collect-1".to_owned()),
-            delivery_started_at: Some(UnixMs(1_796_000_000_500)),
-            delivered_at: Some(UnixMs(1_796_000_000_600)),
-            finished_at: Some(UnixMs(1_796_000_000_700)),
-            url_completed_at: Some(UnixMs(1_796_000_000_650)),
-            failure: Some(Failure::new(Failure::EXPIRED, "the deadline passed")),
-        }
-    }
+    use crate::sample::answered;
 
     #[test]
     fn a_row_is_carried_whole_whatever_of_it_is_there() {

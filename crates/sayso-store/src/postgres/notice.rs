@@ -94,8 +94,8 @@ impl Notices {
 
 #[cfg(test)]
 mod tests {
-    use super::super::carried::tests::answered;
     use super::*;
+    use crate::sample::answered;
 
     const KEY: [u8; 32] = [7; 32];
 

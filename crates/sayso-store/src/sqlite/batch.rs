@@ -94,6 +94,7 @@ impl<'db> Batch<'_, 'db> {
             return Ok(Some(Err(refused)));
         }
         self.waiting.write(self.statements)?;
+        self.known.unit_is_over();
         if several && self.undoes {
             self.statements.db.prepare_cached("RELEASE unit")?.execute([])?;
         }

@@ -9,10 +9,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use sayso_core::error::Error;
-use tokio::sync::oneshot;
 
 use super::touched::Touched;
-use super::writer::Answer;
+use super::writer::{Answer, Unit};
 use crate::Hints;
 
 /// Transactions that wait for the disk beside those that it is writing; with one more the writer waits, and its queue
@@ -41,7 +40,7 @@ pub(super) fn log_of(database: &Path) -> std::io::Result<File> {
 
 /// What one transaction did, for those who wait for it.
 pub(super) struct Written {
-    pub(super) answers: Vec<oneshot::Sender<Answer>>,
+    pub(super) units: Vec<Unit>,
     pub(super) outcomes: Vec<Answer>,
     pub(super) touched: Touched,
 }
@@ -137,16 +136,15 @@ impl Written {
         if let Some(hints) = hints {
             self.touched.tell(hints);
         }
-        for (answer, outcome) in self.answers.into_iter().zip(self.outcomes) {
-            // The caller may be gone; what was committed stays.
-            let _ = answer.send(outcome);
+        for (unit, outcome) in self.units.into_iter().zip(self.outcomes) {
+            unit.answer(outcome);
         }
     }
 
     /// Nobody is told that it is stored.
     pub(super) fn refuse(self, error: &Error) {
-        for answer in self.answers {
-            let _ = answer.send(Err(error.clone()));
+        for unit in self.units {
+            unit.answer(Err(error.clone()));
         }
     }
 }

@@ -25,6 +25,8 @@ const MEMBERS_MAX: usize = 16;
 pub(super) struct Known {
     rounds: Kept<RoundId, KnownRound>,
     executions: Kept<ExecutionId, KnownExecution>,
+    /// Those whose own round has ended in this unit.
+    ended: RefCell<Vec<ExecutionId>>,
     /// `None`: there is no such row.
     owners: Kept<String, Option<UnixMs>>,
     /// The numbers of workers.
@@ -157,21 +159,36 @@ impl Known {
         });
     }
 
-    /// What has been written. Finished rows are forgotten: they are hardly ever needed again.
+    /// A round has ended. What else its unit does may be about its own execution, which is forgotten after that.
+    fn note_end(&self, round: &Round) {
+        self.executions.change(&round.execution_id, |known| {
+            if let Some(unfinished) = &mut known.unfinished {
+                unfinished.retain(|id| *id != round.id);
+            }
+            let StoredExecution { execution, own } = &mut known.stored;
+            if *own == Some(round.id) {
+                *execution = Arc::new(Execution::only_for(round, execution.kind));
+                self.ended.borrow_mut().push(execution.id);
+            }
+        });
+    }
+
+    /// A unit has been written. The own execution of a round that has ended may go on, and is read when something is done with
+    /// it: most have no more rounds.
+    pub(super) fn unit_is_over(&self) {
+        for execution in self.ended.borrow_mut().drain(..) {
+            self.executions.forget(&execution);
+        }
+    }
+
+    /// What has been written. Finished rows are forgotten: they are hardly ever needed again, and what is kept of them would
+    /// only be in the way of what is at work.
     pub(super) fn note(&self, write: &Write) {
         match write {
             Write::Round(round) => {
                 self.rounds.change(&round.id, |known| known.row = round.clone());
                 if round.status.is_finished() {
-                    self.executions.change(&round.execution_id, |known| {
-                        if let Some(unfinished) = &mut known.unfinished {
-                            unfinished.retain(|id| *id != round.id);
-                        }
-                        let StoredExecution { execution, own } = &mut known.stored;
-                        if *own == Some(round.id) {
-                            *execution = Arc::new(Execution::only_for(round, execution.kind));
-                        }
-                    });
+                    self.note_end(round);
                 }
             }
             // The last that is written of a round.
@@ -196,5 +213,51 @@ impl Known {
             | Write::Reviewed { .. }
             | Write::Event(_) => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sayso_core::execution::ExecutionKind;
+    use sayso_core::round::Status;
+
+    use super::*;
+    use crate::sample::answered;
+
+    /// A known round and its execution, which `own` says.
+    fn known(own: Option<RoundId>) -> (Known, Round) {
+        let (known, row) = (Known::default(), Arc::new(Round { status: Status::Delivered, ..answered("main") }));
+        known.new_execution(&Arc::new(Execution::only_for(&row, ExecutionKind::Operation)), own);
+        known.new_round(1, &row, None);
+        assert!(known.stored_execution(row.execution_id).is_some());
+        (known, Round::clone(&row))
+    }
+
+    fn end(known: &Known, row: &Round) {
+        known.note(&Write::Round(Arc::new(Round { status: Status::Resolved, rev: row.rev + 1, ..row.clone() })));
+        known.note(&Write::EraseRequestState(row.id));
+    }
+
+    #[test]
+    fn of_a_round_that_has_ended_nothing_is_kept_beyond_its_unit() {
+        let (known, row) = known(Some(row_id()));
+        end(&known, &row);
+        let execution = known.stored_execution(row.execution_id).map(|stored| stored.execution).unwrap();
+        assert!(execution.outcome.is_none() && known.round(row.id).is_none());
+        known.unit_is_over();
+        assert!(known.stored_execution(row.execution_id).is_none());
+    }
+
+    #[test]
+    fn an_execution_with_a_row_is_kept_without_its_ended_round() {
+        let (known, row) = known(None);
+        assert_eq!(known.unfinished_rounds(row.execution_id).map(|rounds| rounds.len()), Some(1));
+        end(&known, &row);
+        known.unit_is_over();
+        assert_eq!(known.unfinished_rounds(row.execution_id), Some(Vec::new()));
+    }
+
+    fn row_id() -> RoundId {
+        answered("main").id
     }
 }

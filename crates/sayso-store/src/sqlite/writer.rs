@@ -36,10 +36,23 @@ const YIELDS_ALONE: u32 = 400;
 
 pub(super) type Answer = Result<Vec<Reply>, Error>;
 
+/// Commands to be done together, with whoever waits for the answer.
+pub(super) struct Unit {
+    commands: Vec<Command>,
+    /// The commands go back with the answer: whoever made them is rid of them fastest, and has more time than this thread.
+    answer: oneshot::Sender<(Answer, Vec<Command>)>,
+}
+
+impl Unit {
+    pub(super) fn answer(self, answer: Answer) {
+        // The caller may be gone; what was committed stays.
+        let _ = self.answer.send((answer, self.commands));
+    }
+}
+
 enum Message {
     Unit {
-        commands: Vec<Command>,
-        answer: oneshot::Sender<Answer>,
+        unit: Unit,
         /// Its place in the queue, kept even where the caller is gone.
         _place: OwnedSemaphorePermit,
     },
@@ -115,8 +128,9 @@ impl Writer {
         let place = self.permits.clone().acquire_owned().await.map_err(|_| closed())?;
         let (answer, answered) = oneshot::channel();
         let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner).clone().ok_or_else(closed)?;
-        queue.try_send(Message::Unit { commands, answer, _place: place }).map_err(|_| closed())?;
-        self.waiters.wait(answered).await.map_err(|_| closed())?
+        queue.try_send(Message::Unit { unit: Unit { commands, answer }, _place: place }).map_err(|_| closed())?;
+        let (answer, _) = self.waiters.wait(answered).await.map_err(|_| closed())?;
+        answer
     }
 
     pub(super) fn observe(&self) -> Observing {
@@ -170,9 +184,9 @@ impl Thread<'_> {
             let mut next = Some(message);
             while let Some(message) = next {
                 match message {
-                    Message::Unit { commands: unit, answer, .. } => {
-                        commands += unit.len();
-                        units.push((unit, answer));
+                    Message::Unit { unit, .. } => {
+                        commands += unit.commands.len();
+                        units.push(unit);
                     }
                     Message::Nudge => self.nudged.store(false, Ordering::SeqCst),
                 }
@@ -226,9 +240,8 @@ impl Thread<'_> {
         }
     }
 
-    fn commit(&mut self, units: Vec<(Vec<Command>, oneshot::Sender<Answer>)>) {
+    fn commit(&mut self, units: Vec<Unit>) {
         let mut touched = Touched::default();
-        let (units, answers): (Vec<_>, Vec<_>) = units.into_iter().unzip();
         let done = match self.disk.failure() {
             Some(failure) => Err(failure),
             None => self.transaction(&units, &mut touched).map_err(Error::from),
@@ -239,13 +252,13 @@ impl Thread<'_> {
         match done {
             Ok(outcomes) => {
                 let has_time = self.places.available_permits() == COMMIT_QUEUE_MAX;
-                self.disk.settle(Written { answers, outcomes, touched }, has_time);
+                self.disk.settle(Written { units, outcomes, touched }, has_time);
             }
-            Err(error) => Written { answers, outcomes: Vec::new(), touched }.refuse(&error),
+            Err(error) => Written { units, outcomes: Vec::new(), touched }.refuse(&error),
         }
     }
 
-    fn transaction(&mut self, units: &[Vec<Command>], touched: &mut Touched) -> Result<Vec<Answer>, ReadError> {
+    fn transaction(&mut self, units: &[Unit], touched: &mut Touched) -> Result<Vec<Answer>, ReadError> {
         if let Some(outcomes) = self.attempt(units, touched, false)? {
             return Ok(outcomes);
         }
@@ -258,7 +271,7 @@ impl Thread<'_> {
     /// costs every unit.
     fn attempt(
         &mut self,
-        units: &[Vec<Command>],
+        units: &[Unit],
         touched: &mut Touched,
         undoes: bool,
     ) -> Result<Option<Vec<Answer>>, ReadError> {
@@ -280,7 +293,7 @@ impl Thread<'_> {
         let now = self.clock.now();
         let waiting = Waiting::default();
         let mut batch = Batch { statements: &self.statements, now, known, waiting, chain, touched, undoes };
-        let outcomes = units.iter().map(|unit| batch.unit(unit)).collect::<Result<Option<Vec<_>>, _>>()?;
+        let outcomes = units.iter().map(|unit| batch.unit(&unit.commands)).collect::<Result<Option<Vec<_>>, _>>()?;
         let Some(outcomes) = outcomes else { return Ok(None) };
         let Batch { known, mut chain, touched, .. } = batch;
         chain.store(&self.statements)?;

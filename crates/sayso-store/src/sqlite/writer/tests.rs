@@ -163,13 +163,13 @@ fn what_was_written_is_answered_before_the_store_closes() {
     let coming = writer.permits.clone().try_acquire_owned().expect("a place");
     let (answer, mut answered) = oneshot::channel();
     let place = writer.permits.clone().try_acquire_owned().expect("a place");
-    let unit = Message::Unit { commands: Vec::new(), answer, _place: place };
+    let unit = Message::Unit { unit: Unit { commands: Vec::new(), answer }, _place: place };
     writer.queue.lock().expect("unpoisoned").as_ref().expect("open").try_send(unit).expect("has room");
     let closing = std::thread::spawn(move || drop(writer));
     begun.recv().expect("the disk is asked");
     assert!(answered.try_recv().is_err());
     ends.send(Ok(())).expect("ends");
     closing.join().expect("closes");
-    assert!(answered.try_recv().expect("answered").is_ok());
+    assert!(answered.try_recv().expect("answered").0.is_ok());
     drop(coming);
 }
