@@ -120,11 +120,11 @@ async fn whoever_may_only_connect_neither_reads_a_row_nor_makes_one_up() {
     let (_, schema) = url.rsplit_once("%3D").expect("a schema");
     let (_, other_schema) = other_url.rsplit_once("%3D").expect("a schema");
     let (stranger, mut session) = tokio_postgres::connect(&url, tokio_postgres::NoTls).await.expect("connects");
-    let (send, mut notices) = tokio::sync::mpsc::unbounded_channel();
+    let (send, mut notices) = tokio::sync::mpsc::channel(64);
     tokio::spawn(async move {
         while let Some(Ok(message)) = std::future::poll_fn(|context| session.poll_message(context)).await {
             if let tokio_postgres::AsyncMessage::Notification(notice) = message {
-                send.send(notice.payload().to_owned()).expect("is heard");
+                send.send(notice.payload().to_owned()).await.expect("is heard");
             }
         }
     });
