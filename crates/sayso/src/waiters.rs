@@ -1,5 +1,6 @@
 //! Waiting without polling. A hint wakes whoever waits for that row. It brings the row where this process has just
-//! committed it; otherwise the row is read again before anything is believed.
+//! committed it, or where another one that did says so under seal; otherwise the row is read again before anything is
+//! believed.
 
 use std::future::poll_fn;
 use std::hash::Hash;
@@ -123,7 +124,7 @@ pub(crate) struct Listener {
 }
 
 impl Listener {
-    /// Returns when the row may have changed; with the row, if it is a round's that this process has committed.
+    /// Returns when the row may have changed; with the row, if it is a round's and whoever committed it says so.
     pub(crate) async fn maybe_changed(&self) -> Option<Arc<Round>> {
         poll_fn(|context| self.bell.poll_rung(context)).await
     }
