@@ -127,3 +127,72 @@ impl<'db> Batch<'_, 'db> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::expect_used, reason = "a test may panic")]
+
+    use sayso_core::command::{NewRound, RoundExecution};
+    use sayso_core::execution::ExecutionKind;
+    use sayso_core::json::Json;
+    use sayso_core::round::{Failure, FailureRequest, Round};
+
+    use super::*;
+    use crate::sample::answered;
+    use crate::sqlite::open;
+
+    fn asking(row: &Round) -> Command {
+        let json = |text| Json::parse(text).expect("JSON");
+        let execution =
+            RoundExecution::New { id: row.execution_id, kind: ExecutionKind::Operation, ends_with_round: false };
+        Command::CreateRound(Box::new(NewRound {
+            id: row.id,
+            execution,
+            logical_operation_id: row.logical_operation_id.clone(),
+            server: row.server.clone(),
+            operation_kind: row.operation_kind,
+            operation_name: row.operation_name.clone(),
+            asked_by: row.asked_by.clone(),
+            delivery: row.delivery,
+            fence: row.fence.clone(),
+            deadline: None,
+            limit: row.limit,
+            digest: row.digest,
+            has_approval: false,
+            requests: json("{}"),
+            calls: json("[]"),
+            suggestion_of: None,
+            request_state: None,
+            creation: None,
+        }))
+    }
+
+    #[test]
+    fn the_execution_of_a_live_round_is_known_until_the_unit_that_ends_the_round() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = open::prepare_file(&folder.path().join("sayso.sqlite")).expect("a file");
+        let db = open::connection(&path).expect("opens");
+        open::migrate(&db).expect("has its schema");
+        let (statements, mut touched, row) = (Statements::of(&db), Touched::default(), answered("main"));
+        let _transaction = Transaction::begin(&statements).expect("begins");
+        let mut batch = Batch {
+            statements: &statements,
+            now: row.created_at,
+            known: Known::default(),
+            waiting: Waiting::default(),
+            chain: Chain::load(&db).expect("is read"),
+            touched: &mut touched,
+            undoes: false,
+        };
+        let done = |batch: &mut Batch<'_, '_>, unit| {
+            let answer = batch.unit(&[unit]).ok().flatten().expect("is not undone");
+            answer.expect("is done");
+            batch.known.stored_execution(row.execution_id).is_some()
+        };
+        assert!(done(&mut batch, asking(&row)));
+        let failure = Failure::new(Failure::UNAVAILABLE, "nobody is there");
+        let principal = row.asked_by.clone();
+        let request = FailureRequest { fence: row.fence.clone(), principal, failure, only_pending: false };
+        assert!(!done(&mut batch, Command::Fail { round: row.id, request }));
+    }
+}
